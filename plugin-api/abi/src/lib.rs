@@ -1,0 +1,1 @@
+//! The frozen C border between the host and compiled context engines.

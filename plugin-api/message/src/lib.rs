@@ -1,0 +1,1 @@
+//! One conversation message and one sequence of them, without I/O.

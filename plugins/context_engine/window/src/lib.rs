@@ -1,0 +1,1 @@
+//! System prompt, first task and the newest turns that fit.

@@ -1,0 +1,1 @@
+//! End-to-end, conformance and misfit tests of the whole product.
