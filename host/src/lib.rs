@@ -1,1 +1,4 @@
 //! A host for compiled context engines.
+
+pub mod cli;
+pub mod logging;
