@@ -1,1 +1,3 @@
 //! What the author of a context engine depends on.
+
+pub mod thresholds;
