@@ -1,5 +1,6 @@
 //! A host for compiled context engines.
 
 pub mod cli;
+pub mod config;
 pub mod logging;
 pub mod plugin;

@@ -1,0 +1,1 @@
+//! Changing one value of a file and nothing else.
