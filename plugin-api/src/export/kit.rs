@@ -1,0 +1,675 @@
+//! A small host for tests: it runs an engine in the same process through its real vtable.
+//!
+//! It plays by the rules of the border and nothing more: no timeouts, no threads, no fallback. What a host does about a
+//! misbehaving engine is not tested here.
+
+mod record;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use hermes_engine_abi as abi;
+use hermes_message::Message;
+use serde_json::Value;
+
+use crate::export::read;
+use crate::services::Level;
+pub use record::Emitted;
+use record::{Lists, Record};
+
+/// A slot did not succeed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{slot} answered status {status}: {text}")]
+pub struct Failure {
+    /// Which slot.
+    pub slot: &'static str,
+    /// The raw status.
+    pub status: abi::Status,
+    /// What the engine said about it.
+    pub text: String,
+}
+
+type Completer = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// The settings of a test host.
+#[derive(Clone)]
+pub struct Kit {
+    module: &'static abi::Module,
+    config: Value,
+    context_length: u64,
+    data_dir: String,
+    purpose: u32,
+    completer: Option<Completer>,
+}
+
+impl Kit {
+    /// A host for one module, with an unknown window, no settings and no helper model.
+    pub fn new(module: &'static abi::Module) -> Self {
+        Self {
+            module,
+            config: Value::Object(serde_json::Map::new()),
+            context_length: 0,
+            data_dir: String::new(),
+            purpose: abi::FOR_AGENT,
+            completer: None,
+        }
+    }
+
+    /// The engine's own section of `config.yaml`.
+    pub fn config(mut self, config: Value) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// The model's window.
+    pub fn context_length(mut self, tokens: u64) -> Self {
+        self.context_length = tokens;
+        self
+    }
+
+    /// The folder for the engine's files; it must exist.
+    pub fn data_dir(mut self, folder: impl Into<String>) -> Self {
+        self.data_dir = folder.into();
+        self
+    }
+
+    /// A helper model: from the request's JSON to the result's, as `hermes_complete_args` describes both.
+    pub fn completer(mut self, answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.completer = Some(Arc::new(answer));
+        self
+    }
+
+    /// A helper model that gives these texts in turn, and then refuses.
+    pub fn scripted(self, texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let texts: Mutex<std::collections::VecDeque<String>> =
+            Mutex::new(texts.into_iter().map(Into::into).collect());
+        self.completer(move |_| match texts.lock().map(|mut texts| texts.pop_front()) {
+            Ok(Some(text)) => serde_json::json!({ "text": text, "finish_reason": "stop", "model": "scripted" }).to_string(),
+            _ => r#"{"error":{"class":"other","message":"the script has no more answers"}}"#.to_owned(),
+        })
+    }
+
+    /// Makes an engine.
+    ///
+    /// # Errors
+    /// What `create` answered; or the module lacks a required slot, which is then named.
+    pub fn create(&self) -> Result<Instance, Failure> {
+        // SAFETY: a module is static and its vtable is complete, as `engine_module!` makes it.
+        let vtable = unsafe { *self.module.engine };
+        for (slot, there) in [
+            ("create", vtable.create.is_some()),
+            ("destroy", vtable.destroy.is_some()),
+            ("state", vtable.state.is_some()),
+            ("update_model", vtable.update_model.is_some()),
+            (
+                "update_from_response",
+                vtable.update_from_response.is_some(),
+            ),
+            ("session_reset", vtable.session_reset.is_some()),
+            ("should_compress", vtable.should_compress.is_some()),
+            ("compress", vtable.compress.is_some()),
+        ] {
+            if !there {
+                return Err(Failure {
+                    slot,
+                    status: abi::ERR_UNSUPPORTED,
+                    text: "required, and NULL".to_owned(),
+                });
+            }
+        }
+        let host = TestHost::new(self.completer.clone());
+        let record = Record::new("", Lists::NONE);
+        let config = self.config.to_string();
+        let args = abi::CreateArgs {
+            purpose: self.purpose,
+            config: read::bytes(&config),
+            data_dir: read::bytes(&self.data_dir),
+            context_length: self.context_length,
+            ..abi::CreateArgs::EMPTY
+        };
+        let mut raw = std::ptr::null_mut();
+        let create = vtable.create.ok_or_else(|| absent("create"))?;
+        // SAFETY: a complete set of arguments that outlive the call; `host` outlives the instance.
+        let status = unsafe { create(host.as_raw(), record.as_raw(), &args, &mut raw) };
+        record.expect_ok("create", status)?;
+        Instance::of(self.clone(), vtable, raw, host, "create")
+    }
+}
+
+impl fmt::Debug for Kit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kit")
+            .field("config", &self.config)
+            .field("context_length", &self.context_length)
+            .finish_non_exhaustive()
+    }
+}
+
+fn absent(slot: &'static str) -> Failure {
+    Failure {
+        slot,
+        status: abi::ERR_UNSUPPORTED,
+        text: "the engine does not have this slot".to_owned(),
+    }
+}
+
+/// A table of host services whose first field is the border's struct.
+#[repr(C)]
+struct TestHost {
+    table: abi::Host,
+    completer: Option<Completer>,
+    logs: Mutex<Vec<(u32, String)>>,
+}
+
+impl TestHost {
+    fn new(completer: Option<Completer>) -> Box<Self> {
+        let table = abi::Host {
+            name: abi::Bytes::of_static("hermes test kit"),
+            version: abi::Bytes::of_static(env!("CARGO_PKG_VERSION")),
+            log_level: Level::Trace as u32,
+            log: Some(log),
+            count_tokens: Some(count_tokens),
+            complete: if completer.is_some() {
+                Some(complete)
+            } else {
+                None
+            },
+            ..abi::Host::EMPTY
+        };
+        Box::new(Self {
+            table,
+            completer,
+            logs: Mutex::default(),
+        })
+    }
+
+    fn as_raw(&self) -> *const abi::Host {
+        std::ptr::from_ref(self).cast()
+    }
+}
+
+/// # Safety
+/// `host` came from [`TestHost::as_raw`].
+unsafe fn test_host<'a>(host: *const abi::Host) -> &'a TestHost {
+    // SAFETY: the table is the first field of a `TestHost`, and the pointer was made from the whole of it.
+    unsafe { &*host.cast::<TestHost>() }
+}
+
+unsafe extern "C" fn log(host: *const abi::Host, level: u32, message: abi::Bytes) {
+    // SAFETY: the engine passes its own host back, and text that is readable until this returns.
+    let (host, text) = unsafe { (test_host(host), read::text(message)) };
+    if let Ok(mut logs) = host.logs.lock() {
+        logs.push((level, text.to_owned()));
+    }
+}
+
+unsafe extern "C" fn count_tokens(_: *const abi::Host, text: abi::Bytes) -> u64 {
+    // SAFETY: as in `log`.
+    u64::from(hermes_message::estimate::tokens_of_text(unsafe {
+        read::text(text)
+    }))
+}
+
+unsafe extern "C" fn complete(
+    host: *const abi::Host,
+    args: *const abi::CompleteArgs,
+) -> abi::Status {
+    // SAFETY: the engine passes its own host back, and a complete struct.
+    let (host, args) = unsafe { (test_host(host), &*args) };
+    let Some(completer) = &host.completer else {
+        return abi::ERR_UNSUPPORTED;
+    };
+    // SAFETY: readable until this returns.
+    let answer = completer(unsafe { read::text(args.request) });
+    if let Some(on_result) = args.on_result {
+        // SAFETY: the engine's own callback with the engine's own `user`.
+        unsafe { on_result(args.user, read::bytes(&answer)) };
+    }
+    abi::OK
+}
+
+/// One engine under test. Dropping it destroys it.
+pub struct Instance {
+    kit: Kit,
+    vtable: abi::EngineVtable,
+    raw: *mut abi::Engine,
+    session_id: String,
+    // After `raw`: the table outlives `destroy`.
+    host: Box<TestHost>,
+}
+
+// SAFETY: instance calls are `[serial]`, from any thread; `&mut self` keeps them apart.
+unsafe impl Send for Instance {}
+
+impl Instance {
+    fn of(
+        kit: Kit,
+        vtable: abi::EngineVtable,
+        raw: *mut abi::Engine,
+        host: Box<TestHost>,
+        slot: &'static str,
+    ) -> Result<Self, Failure> {
+        if raw.is_null() {
+            return Err(Failure {
+                slot,
+                status: abi::OK,
+                text: "answered OK and gave no instance".to_owned(),
+            });
+        }
+        Ok(Self {
+            kit,
+            vtable,
+            raw,
+            session_id: "test".to_owned(),
+            host,
+        })
+    }
+
+    /// The vtable, to see which slots there are.
+    pub fn vtable(&self) -> &abi::EngineVtable {
+        &self.vtable
+    }
+
+    /// What the engine has logged: level and text.
+    pub fn logs(&self) -> Vec<(u32, String)> {
+        self.host
+            .logs
+            .lock()
+            .map(|logs| logs.clone())
+            .unwrap_or_default()
+    }
+
+    /// The figures that it shows. All zero where it refuses, which no living engine does.
+    pub fn state(&self) -> abi::State {
+        let mut state = abi::State {
+            threshold_percent: 0.0,
+            protect_first_n: 0,
+            protect_last_n: 0,
+            ..abi::State::INITIAL
+        };
+        if let Some(read_state) = self.vtable.state {
+            // SAFETY: a living instance, an out struct with its size set, and nobody else inside.
+            unsafe { read_state(self.raw, &mut state) };
+        }
+        state
+    }
+
+    /// Runs one slot.
+    fn call(
+        &mut self,
+        slot: &'static str,
+        lists: Lists<'_>,
+        run: impl FnOnce(*mut abi::Engine, *const abi::Call) -> abi::Status,
+    ) -> Result<Emitted, Failure> {
+        let record = Record::new(&self.session_id, lists);
+        let status = run(self.raw, record.as_raw());
+        record.finish(slot, status)
+    }
+
+    /// `update_model`.
+    ///
+    /// # Errors
+    /// What the engine answered, here and for every slot below.
+    pub fn update_model(
+        &mut self,
+        model: &str,
+        context_length: u64,
+        thresholds: &Value,
+    ) -> Result<(), Failure> {
+        let map = thresholds.as_object().cloned().unwrap_or_default();
+        let percent = crate::resolve_model_threshold(&map, model, "test").unwrap_or(0.0);
+        let map = Value::Object(map).to_string();
+        let args = abi::ModelArgs {
+            model: read::bytes(model),
+            provider: read::bytes("test"),
+            context_length,
+            threshold_percent: percent,
+            model_thresholds: read::bytes(&map),
+            ..abi::ModelArgs::EMPTY
+        };
+        let slot = self
+            .vtable
+            .update_model
+            .ok_or_else(|| absent("update_model"))?;
+        // SAFETY: a living instance and arguments that outlive the call; the same holds for every slot below.
+        self.call("update_model", Lists::NONE, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(drop)
+    }
+
+    /// `update_from_response` with the three figures that every provider gives.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn update_from_response(&mut self, prompt: i64, completion: i64) -> Result<(), Failure> {
+        let args = abi::Usage {
+            prompt_tokens: prompt,
+            completion_tokens: completion,
+            total_tokens: prompt.saturating_add(completion),
+            ..abi::Usage::UNKNOWN
+        };
+        let slot = self
+            .vtable
+            .update_from_response
+            .ok_or_else(|| absent("update_from_response"))?;
+        // SAFETY: as in `update_model`.
+        self.call("update_from_response", Lists::NONE, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(drop)
+    }
+
+    /// `session_reset`.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn session_reset(&mut self) -> Result<(), Failure> {
+        let slot = self
+            .vtable
+            .session_reset
+            .ok_or_else(|| absent("session_reset"))?;
+        // SAFETY: as in `update_model`.
+        self.call("session_reset", Lists::NONE, |this, call| unsafe {
+            slot(this, call)
+        })
+        .map(drop)
+    }
+
+    /// `should_compress`: whether, and why not.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn should_compress(
+        &mut self,
+        prompt_tokens: Option<u64>,
+    ) -> Result<(bool, String), Failure> {
+        let args = abi::DecideArgs {
+            prompt_tokens: prompt_tokens.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX)),
+            ..abi::DecideArgs::EMPTY
+        };
+        let slot = self
+            .vtable
+            .should_compress
+            .ok_or_else(|| absent("should_compress"))?;
+        let mut yes = 0;
+        // SAFETY: as in `update_model`.
+        let done = self.call("should_compress", Lists::NONE, |this, call| unsafe {
+            slot(this, call, &args, &mut yes)
+        })?;
+        Ok((yes != 0, done.text))
+    }
+
+    /// `compress` as an automatic pass without figures.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn compress(&mut self, messages: &[Message]) -> Result<Emitted, Failure> {
+        self.compress_with(messages, |_| {})
+    }
+
+    /// `compress` with arguments that `change` has set.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn compress_with(
+        &mut self,
+        messages: &[Message],
+        change: impl FnOnce(&mut abi::CompressArgs),
+    ) -> Result<Emitted, Failure> {
+        let lists = Lists::of(messages, &[]);
+        let main = lists.main();
+        let incoming = messages
+            .iter()
+            .rposition(|m| m.role() == hermes_message::Role::User);
+        let mut args = abi::CompressArgs {
+            incoming: incoming
+                .and_then(|i| u32::try_from(i).ok())
+                .unwrap_or(abi::NONE),
+            messages: &main,
+            pass_id: read::bytes("test-pass"),
+            ..abi::CompressArgs::EMPTY
+        };
+        change(&mut args);
+        let slot = self.vtable.compress.ok_or_else(|| absent("compress"))?;
+        // SAFETY: as in `update_model`.
+        self.call("compress", lists, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+    }
+
+    /// `select_context` on a request and the transcript behind it.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn select_context(
+        &mut self,
+        request: &[Message],
+        conversation: &[Message],
+        budget: u64,
+    ) -> Result<Emitted, Failure> {
+        let lists = Lists::of(request, conversation);
+        let (main, behind) = (lists.main(), lists.conversation());
+        let args = abi::SelectArgs {
+            request: &main,
+            conversation: &behind,
+            budget_tokens: budget,
+            ..abi::SelectArgs::EMPTY
+        };
+        let slot = self
+            .vtable
+            .select_context
+            .ok_or_else(|| absent("select_context"))?;
+        // SAFETY: as in `update_model`.
+        self.call("select_context", lists, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+    }
+
+    /// `turn_complete` of a turn that ended well.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn turn_complete(&mut self, messages: &[Message]) -> Result<(), Failure> {
+        let lists = Lists::of(messages, &[]);
+        let main = lists.main();
+        let args = abi::TurnArgs {
+            messages: &main,
+            api_calls: 1,
+            turn_id: read::bytes("test-turn"),
+            ..abi::TurnArgs::EMPTY
+        };
+        let slot = self
+            .vtable
+            .turn_complete
+            .ok_or_else(|| absent("turn_complete"))?;
+        // SAFETY: as in `update_model`.
+        self.call("turn_complete", lists, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(drop)
+    }
+
+    /// `preflight`.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn preflight(&mut self, messages: &[Message]) -> Result<bool, Failure> {
+        let lists = Lists::of(messages, &[]);
+        let main = lists.main();
+        let args = abi::DecideArgs {
+            messages: &main,
+            ..abi::DecideArgs::EMPTY
+        };
+        let slot = self.vtable.preflight.ok_or_else(|| absent("preflight"))?;
+        let mut yes = 0;
+        // SAFETY: as in `update_model`.
+        self.call("preflight", lists, |this, call| unsafe {
+            slot(this, call, &args, &mut yes)
+        })?;
+        Ok(yes != 0)
+    }
+
+    /// `session_start`; later calls carry this session's id.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn session_start(
+        &mut self,
+        session_id: &str,
+        reason: u32,
+        last_pass_id: &str,
+        messages: &[Message],
+    ) -> Result<(), Failure> {
+        self.session_id = session_id.to_owned();
+        let slot = self
+            .vtable
+            .session_start
+            .ok_or_else(|| absent("session_start"))?;
+        self.session("session_start", slot, reason, last_pass_id, messages)
+    }
+
+    /// `session_end`.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn session_end(&mut self, messages: &[Message]) -> Result<(), Failure> {
+        let slot = self
+            .vtable
+            .session_end
+            .ok_or_else(|| absent("session_end"))?;
+        self.session("session_end", slot, abi::START_NEW, "", messages)
+    }
+
+    fn session(
+        &mut self,
+        name: &'static str,
+        slot: unsafe extern "C" fn(
+            *mut abi::Engine,
+            *const abi::Call,
+            *const abi::SessionArgs,
+        ) -> abi::Status,
+        reason: u32,
+        last_pass_id: &str,
+        messages: &[Message],
+    ) -> Result<(), Failure> {
+        let lists = Lists::of(messages, &[]);
+        let main = lists.main();
+        let args = abi::SessionArgs {
+            reason,
+            last_pass_id: read::bytes(last_pass_id),
+            messages: &main,
+            ..abi::SessionArgs::EMPTY
+        };
+        // SAFETY: as in `update_model`.
+        self.call(name, lists, |this, call| unsafe { slot(this, call, &args) })
+            .map(drop)
+    }
+
+    /// `pass_result` for the pass of [`compress`](Self::compress).
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn pass_result(&mut self, committed: bool, messages: &[Message]) -> Result<(), Failure> {
+        let lists = Lists::of(messages, &[]);
+        let main = lists.main();
+        let args = abi::PassArgs {
+            outcome: if committed {
+                abi::PASS_COMMITTED
+            } else {
+                abi::PASS_DISCARDED
+            },
+            pass_id: read::bytes("test-pass"),
+            messages: if committed { &main } else { std::ptr::null() },
+            ..abi::PassArgs::EMPTY
+        };
+        let slot = self
+            .vtable
+            .pass_result
+            .ok_or_else(|| absent("pass_result"))?;
+        // SAFETY: as in `update_model`.
+        self.call("pass_result", lists, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(drop)
+    }
+
+    /// `tool_schemas`: the JSON that it wrote.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn tool_schemas(&mut self) -> Result<String, Failure> {
+        let slot = self
+            .vtable
+            .tool_schemas
+            .ok_or_else(|| absent("tool_schemas"))?;
+        // SAFETY: as in `update_model`.
+        self.call("tool_schemas", Lists::NONE, |this, call| unsafe {
+            slot(this, call)
+        })
+        .map(|done| done.text)
+    }
+
+    /// `tool_call`: the JSON that it wrote.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn tool_call(&mut self, name: &str, arguments: &str) -> Result<String, Failure> {
+        let args = abi::ToolArgs {
+            name: read::bytes(name),
+            arguments: read::bytes(arguments),
+            tool_call_id: read::bytes("call_test"),
+            ..abi::ToolArgs::EMPTY
+        };
+        let slot = self.vtable.tool_call.ok_or_else(|| absent("tool_call"))?;
+        // SAFETY: as in `update_model`.
+        self.call("tool_call", Lists::NONE, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(|done| done.text)
+    }
+
+    /// `status`: the JSON that it wrote.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn status(&mut self) -> Result<String, Failure> {
+        let slot = self.vtable.status.ok_or_else(|| absent("status"))?;
+        // SAFETY: as in `update_model`.
+        self.call("status", Lists::NONE, |this, call| unsafe {
+            slot(this, call)
+        })
+        .map(|done| done.text)
+    }
+
+    /// `command`: the text that it wrote.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn command(&mut self, argv: &[&str]) -> Result<String, Failure> {
+        let argv = Value::from(argv.to_vec()).to_string();
+        let args = abi::CommandArgs {
+            argv: read::bytes(&argv),
+            ..abi::CommandArgs::EMPTY
+        };
+        let slot = self.vtable.command.ok_or_else(|| absent("command"))?;
+        // SAFETY: as in `update_model`.
+        self.call("command", Lists::NONE, |this, call| unsafe {
+            slot(this, call, &args)
+        })
+        .map(|done| done.text)
+    }
+
+    /// `idle`: whether there is more to do.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn idle(&mut self) -> Result<bool, Failure> {
+        let slot = self.vtable.idle.ok_or_else(|| absent("idle"))?;
+        // SAFETY: as in `update_model`.
+        self.call("idle", Lists::NONE, |this, call| unsafe {
+            slot(this, call)
+        })
+        .map(|done| done.status == abi::MORE)
+    }
+
+    /// An agent's own copy: by `clone`, or by `create` where the slot is absent.
+    #[expect(clippy::missing_errors_doc, reason = "see `update_model`")]
+    pub fn clone_for_agent(&self) -> Result<Self, Failure> {
+        let Some(clone) = self.vtable.clone else {
+            return self.kit.create();
+        };
+        let host = TestHost::new(self.kit.completer.clone());
+        let record = Record::new("", Lists::NONE);
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: a living source that nobody else is inside of; `host` outlives the new instance.
+        let status = unsafe { clone(self.raw, host.as_raw(), record.as_raw(), &mut raw) };
+        record.expect_ok("clone", status)?;
+        Self::of(self.kit.clone(), self.vtable, raw, host, "clone")
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.vtable.destroy {
+            // SAFETY: once, and nobody is inside.
+            unsafe { destroy(self.raw) };
+        }
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

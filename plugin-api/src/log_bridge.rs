@@ -1,0 +1,118 @@
+//! `tracing` inside an engine ends in the host's log.
+//!
+//! A compiled engine has its own copy of every static, `tracing`'s dispatcher too, so that a subscriber of the host is
+//! invisible there. In a library the SDK therefore installs this one, once, unless the author has installed another. An
+//! engine that is linked into the host uses the host's subscriber and needs no bridge.
+
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::args::Host;
+use crate::services::Level;
+
+thread_local! {
+    /// The host of the call that this thread is inside of, or of the last one.
+    static CURRENT: RefCell<Option<Host>> = const { RefCell::new(None) };
+}
+
+static INSTALL: Once = Once::new();
+
+/// A call begins on this thread. The answer goes to [`leave`].
+pub(crate) fn enter(host: &Host) -> Option<Host> {
+    if !crate::export::in_a_library() {
+        return None;
+    }
+    INSTALL.call_once(|| {
+        // Fails only where the author has installed a subscriber, which is the author's right.
+        let _ = tracing::subscriber::set_global_default(Bridge {
+            spans: AtomicU64::new(1),
+        });
+    });
+    CURRENT.replace(Some(host.clone()))
+}
+
+/// The call has ended.
+pub(crate) fn leave(previous: Option<Host>) {
+    if crate::export::in_a_library() {
+        CURRENT.set(previous);
+    }
+}
+
+/// Forwards events; spans have no time of their own here and are only counted.
+struct Bridge {
+    spans: AtomicU64,
+}
+
+fn level(metadata: &Metadata<'_>) -> Level {
+    match *metadata.level() {
+        tracing::Level::ERROR => Level::Error,
+        tracing::Level::WARN => Level::Warn,
+        tracing::Level::INFO => Level::Info,
+        tracing::Level::DEBUG => Level::Debug,
+        tracing::Level::TRACE => Level::Trace,
+    }
+}
+
+impl Subscriber for Bridge {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> tracing::subscriber::Interest {
+        // The level is the host's and differs between instances, so it is asked each time.
+        tracing::subscriber::Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        CURRENT.with_borrow(|host| host.as_ref().is_some_and(|host| host.logs(level(metadata))))
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let Some(host) = CURRENT.with_borrow(Clone::clone) else {
+            return;
+        };
+        let mut line = Line::default();
+        event.record(&mut line);
+        host.log(
+            level(event.metadata()),
+            &format!(
+                "{}: {}{}",
+                event.metadata().target(),
+                line.message,
+                line.fields
+            ),
+        );
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// One event as text: the message, then `key=value` for each field.
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        // Writing into a `String` cannot fail.
+        let _ = if field.name() == "message" {
+            write!(self.message, "{value:?}")
+        } else {
+            write!(self.fields, " {}={value:?}", field.name())
+        };
+    }
+}
