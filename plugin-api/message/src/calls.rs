@@ -45,6 +45,10 @@ impl ToolCall {
         &self.text[self.entry.clone()]
     }
 
+    pub(crate) fn entry_range(&self) -> Range<usize> {
+        self.entry.clone()
+    }
+
     /// What identity maps are keyed by: the id, without what some providers add behind a `|`.
     #[must_use]
     pub fn key(&self) -> &str {

@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) call_id: Option<Box<str>>,
     /// It refuses, speaks or calls through a key other than `content` and `tool_calls`.
     pub(crate) speaks_otherwise: bool,
+    /// There is a list of tool calls, and nothing in it.
+    pub(crate) empty_calls: bool,
 }
 
 impl Facts {
@@ -95,6 +97,7 @@ impl Facts {
             calls: Box::default(),
             call_id: None,
             speaks_otherwise: false,
+            empty_calls: false,
             stored,
         };
         let text = Arc::clone(&facts.stored);
@@ -124,6 +127,7 @@ impl Facts {
             {
                 return Self::with_mended_calls(&text, member, &mended);
             }
+            facts.empty_calls = calls.is_empty() && member.value(&text).starts_with('[');
             facts.calls = calls;
         }
         facts.set_flag(

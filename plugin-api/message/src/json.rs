@@ -144,6 +144,12 @@ pub(crate) fn set_member(text: &str, key: &str, raw: &str) -> String {
     append(text, &part)
 }
 
+/// The object without any value under `key`.
+pub(crate) fn remove_member(text: &str, key: &str) -> String {
+    let found = members(text).unwrap_or_default();
+    keep_members(text, &found, |_, m| m.key != key).0
+}
+
 /// The object with ready-made members (`"a":1,"b":2`) after its own.
 pub(crate) fn append(text: &str, inner: &str) -> String {
     let Some(body) = text.strip_suffix('}') else {

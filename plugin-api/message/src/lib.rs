@@ -25,8 +25,11 @@ mod json;
 mod message;
 mod wire;
 
+pub mod build;
 pub mod estimate;
 pub mod format;
+pub mod repair;
+pub mod sequence;
 
 pub use border::made_call_id;
 pub use calls::{ToolCall, call_key};

@@ -261,6 +261,12 @@ impl Message {
         self.is_blank() && !self.has(flags::TOOL_CALLS) && !self.0.facts.speaks_otherwise
     }
 
+    /// Whether there is a list of tool calls with nothing in it, which providers refuse.
+    #[must_use]
+    pub fn has_empty_calls(&self) -> bool {
+        self.0.facts.empty_calls
+    }
+
     /// The JSON text of the value under a key; of several, the last.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&str> {

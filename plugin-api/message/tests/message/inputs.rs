@@ -33,3 +33,10 @@ pub(crate) fn recorded() -> Vec<(String, Vec<u8>)> {
     files.sort();
     files
 }
+/// The bytes of the file whose name begins with `prefix`.
+pub(crate) fn named(prefix: &str) -> Option<Vec<u8>> {
+    recorded()
+        .into_iter()
+        .find(|(name, _)| name.starts_with(prefix))
+        .map(|(_, bytes)| bytes)
+}

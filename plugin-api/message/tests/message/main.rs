@@ -4,4 +4,6 @@ mod border;
 mod files;
 mod identity;
 mod inputs;
+mod repair;
+mod sequence;
 mod texts;

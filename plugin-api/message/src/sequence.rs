@@ -1,0 +1,170 @@
+//! Reading a list of messages: what belongs together, and what is wrong with it.
+
+mod check;
+
+use std::ops::Range;
+
+use crate::calls::{ToolCall, call_key};
+use crate::message::{Message, Role, flags};
+
+pub(crate) use check::is_empty;
+pub use check::{Policy, Rule, Violation, check, introduced};
+
+/// What a [`Group`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupKind {
+    /// One system message.
+    System,
+    /// One user message.
+    User,
+    /// One assistant message without calls.
+    Assistant,
+    /// One assistant message with calls, and the run of tool results directly behind it.
+    Calls,
+    /// A run of tool results without an assistant message that calls directly before it.
+    Results,
+    /// One message of an unknown role.
+    Other,
+}
+
+/// Messages that only make sense together: cutting inside one makes an invalid list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// What it is.
+    pub kind: GroupKind,
+    /// Which messages.
+    pub range: Range<usize>,
+}
+
+/// The groups of a list, in order and without gaps.
+#[must_use]
+pub fn groups(messages: &[Message]) -> Vec<Group> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < messages.len() {
+        let run = |from: usize| {
+            from + messages
+                .get(from..)
+                .unwrap_or(&[])
+                .iter()
+                .take_while(|m| m.role() == Role::Tool)
+                .count()
+        };
+        let (kind, end) = match messages[at].role() {
+            Role::System => (GroupKind::System, at + 1),
+            Role::User => (GroupKind::User, at + 1),
+            Role::Assistant if messages[at].has(flags::TOOL_CALLS) => {
+                (GroupKind::Calls, run(at + 1))
+            }
+            Role::Assistant => (GroupKind::Assistant, at + 1),
+            Role::Tool => (GroupKind::Results, run(at)),
+            Role::Other => (GroupKind::Other, at + 1),
+        };
+        found.push(Group {
+            kind,
+            range: at..end,
+        });
+        at = end;
+    }
+    found
+}
+
+/// For each message, if it is a tool result, the index of the assistant message whose call it
+/// answers: within its group only, one result for one call. Ids repeat across a session, so a result
+/// without an open call in its group answers nothing.
+#[must_use]
+pub fn callers(messages: &[Message]) -> Vec<Option<usize>> {
+    let mut found = vec![None; messages.len()];
+    for_each_answer(messages, |result, caller, _| found[result] = Some(caller));
+    found
+}
+
+/// For each message, if it is a tool result, the uid of the call it answers, taken from the
+/// assistant message (`UID-14`). `None` where that call has no uid.
+#[must_use]
+pub fn result_uids(messages: &[Message]) -> Vec<Option<Box<str>>> {
+    let mut found = vec![None; messages.len()];
+    for_each_answer(messages, |result, caller, call| {
+        found[result] = call_uid(&messages[caller], call).map(Into::into)
+    });
+    found
+}
+
+/// The uid of call number `call` of an assistant message.
+#[must_use]
+pub fn call_uid(message: &Message, call: usize) -> Option<&str> {
+    let calls = message.tool_calls();
+    let key = calls.get(call)?.key();
+    let occurrence = calls[..call]
+        .iter()
+        .filter(|earlier| earlier.key() == key)
+        .count();
+    message.identity().tool_call_uids.get(key)?.nth(occurrence)
+}
+
+fn for_each_answer(messages: &[Message], mut found: impl FnMut(usize, usize, usize)) {
+    for group in groups(messages)
+        .into_iter()
+        .filter(|group| group.kind == GroupKind::Calls)
+    {
+        let caller = group.range.start;
+        let results: Vec<&Message> = messages[caller + 1..group.range.end].iter().collect();
+        for (n, call) in answers(messages[caller].tool_calls(), &results)
+            .into_iter()
+            .enumerate()
+        {
+            if let Some(call) = call {
+                found(caller + 1 + n, caller, call);
+            }
+        }
+    }
+}
+
+/// For each result the call it answers. The first open call with the result's id is taken; a result
+/// that names no call takes the first one that is left.
+pub(crate) fn answers(calls: &[ToolCall], results: &[&Message]) -> Vec<Option<usize>> {
+    let mut open = vec![true; calls.len()];
+    let mut found = vec![None; results.len()];
+    let mut take = |wanted: &dyn Fn(&ToolCall) -> bool| {
+        let at = calls
+            .iter()
+            .zip(&open)
+            .position(|(call, open)| *open && wanted(call))?;
+        open[at] = false;
+        Some(at)
+    };
+    for (result, found) in results.iter().zip(&mut found) {
+        if let Some(id) = named_call(result) {
+            *found =
+                take(&|call| &*call.id == id).or_else(|| take(&|call| call.key() == call_key(id)));
+        }
+    }
+    for (result, found) in results.iter().zip(&mut found) {
+        if named_call(result).is_none() {
+            *found = take(&|_| true);
+        }
+    }
+    found
+}
+
+/// The id a result names, unless that is empty.
+fn named_call(result: &Message) -> Option<&str> {
+    result.tool_call_id().filter(|id| !id.is_empty())
+}
+
+/// The turns: each begins with a user message (several in a row begin one turn) and goes on to the
+/// next. What stands before the first user message belongs to no turn.
+#[must_use]
+pub fn turns(messages: &[Message]) -> Vec<Range<usize>> {
+    let is_user = |at: usize| messages[at].role() == Role::User;
+    let starts: Vec<usize> = (0..messages.len())
+        .filter(|&at| is_user(at) && (at == 0 || !is_user(at - 1)))
+        .collect();
+    let ends = starts.iter().skip(1).copied().chain([messages.len()]);
+    starts
+        .iter()
+        .copied()
+        .zip(ends)
+        .map(|(start, end)| start..end)
+        .collect()
+}
