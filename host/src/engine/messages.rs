@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use hermes_engine_abi as abi;
-use hermes_message::{Message, Role};
+use hermes_message::{Message, Role, sequence};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::equal;
@@ -67,8 +67,8 @@ impl MessageList {
             identities: Vec::with_capacity(messages.len()),
             ..Inner::default()
         };
-        for message in messages {
-            inner.add(message.clone());
+        for (message, caller) in messages.iter().zip(sequence::callers(messages)) {
+            inner.add(message.clone(), caller);
         }
         Self {
             inner: Arc::new(inner),
@@ -77,7 +77,9 @@ impl MessageList {
 
     /// Appends one message.
     pub fn push(&mut self, message: Message) {
-        Arc::make_mut(&mut self.inner).add(message);
+        let inner = Arc::make_mut(&mut self.inner);
+        let caller = inner.caller_of(&message);
+        inner.add(message, caller);
     }
 
     /// The messages.
@@ -143,17 +145,16 @@ impl Inner {
         }
     }
 
-    /// The assistant message that a result answers: results follow their calls at once, so it can only be
-    /// the message before the run of results.
-    fn caller_of(&self, result: &Message) -> Option<usize> {
-        let id = result.tool_call_id()?;
-        // Some providers add something of their own behind a bar.
-        let key = id.split('|').next().unwrap_or(id);
-        let calls = self.messages.get(self.group_start)?.tool_calls();
-        calls
-            .iter()
-            .any(|call| *call.id == *id || call.key() == key)
-            .then_some(self.group_start)
+    /// The assistant message that a new result answers: within its group only, so the group is all that
+    /// has to be read.
+    fn caller_of(&self, message: &Message) -> Option<usize> {
+        if message.role() != Role::Tool {
+            return None;
+        }
+        let mut group = self.messages.get(self.group_start..)?.to_vec();
+        group.push(message.clone());
+        let caller = sequence::callers(&group).last().copied().flatten()?;
+        Some(self.group_start + caller)
     }
 
     fn index(&self) -> Lookup {
@@ -166,14 +167,11 @@ impl Inner {
         lookup
     }
 
-    fn add(&mut self, message: Message) {
+    fn add(&mut self, message: Message, caller: Option<usize>) {
         let at = self.messages.len();
-        let caller = if message.role() == Role::Tool {
-            self.caller_of(&message)
-        } else {
+        if message.role() != Role::Tool {
             self.group_start = at;
-            None
-        };
+        }
         let identity = message.identity();
         let identity_json: Option<Arc<str>> =
             (!identity.is_empty()).then(|| identity.to_json().into());
