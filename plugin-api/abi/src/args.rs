@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use crate::{Bytes, Messages, NONE};
+use super::{Bytes, Messages, NONE};
 
 /// `CreateArgs::purpose`: the registered instance, which serves no conversation itself.
 pub const FOR_TEMPLATE: u32 = 0;

@@ -1,6 +1,6 @@
 //! One call of a slot.
 
-use crate::{Bytes, Status};
+use super::{Bytes, Status};
 
 /// One call of a slot: what the engine may ask and how it answers. It is valid until the slot returns,
 /// however late that is.

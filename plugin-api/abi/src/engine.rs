@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr;
 
-use crate::{
+use super::{
     ABI_MAJOR, ABI_MINOR, Bytes, Call, CommandArgs, CompressArgs, CreateArgs, DecideArgs, Host,
     ModelArgs, PassArgs, SelectArgs, SessionArgs, State, Status, ToolArgs, TurnArgs, Usage,
 };

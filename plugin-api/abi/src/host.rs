@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_void};
 use core::ptr;
 
-use crate::{ABI_MAJOR, ABI_MINOR, Bytes, Call, Status};
+use super::{ABI_MAJOR, ABI_MINOR, Bytes, Call, Status};
 
 /// The arguments of [`Host::complete`].
 #[repr(C)]

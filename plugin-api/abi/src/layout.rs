@@ -18,7 +18,7 @@ pub use abi_stable::type_layout::TypeLayout;
 
 use abi_stable::StableAbi;
 
-use crate::{
+use super::{
     Bytes, Call, CommandArgs, CompleteArgs, CompressArgs, CreateArgs, DecideArgs, Engine,
     EngineVtable, Host, Message, Messages, ModelArgs, Module, PassArgs, Registrar, SelectArgs,
     SessionArgs, State, ToolArgs, TurnArgs, Usage,

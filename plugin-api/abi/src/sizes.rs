@@ -1,6 +1,6 @@
 //! Sizes that are frozen with the border, checked when the crate is compiled.
 
-use crate::{
+use super::{
     Bytes, Call, CommandArgs, CompleteArgs, CompressArgs, CreateArgs, DecideArgs, EngineVtable,
     Host, Message, Messages, ModelArgs, Module, PassArgs, Registrar, SelectArgs, SessionArgs,
     State, ToolArgs, TurnArgs, Usage,
