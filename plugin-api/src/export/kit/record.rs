@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use hermes_engine_abi as abi;
-use hermes_message::{Message, Role};
+use hermes_message::{Message, Role, sequence};
 
 use super::Failure;
 use crate::export::read;
@@ -56,7 +56,7 @@ impl<'a> Lists<'a> {
     pub(super) fn of(main: &'a [Message], conversation: &'a [Message]) -> Self {
         let mut identities = Vec::new();
         let mut describe = |list: &'a [Message]| {
-            let callers = callers(list);
+            let callers = sequence::callers(list);
             list.iter()
                 .zip(callers)
                 .map(|(message, caller)| {
@@ -83,22 +83,6 @@ impl<'a> Lists<'a> {
     pub(super) fn conversation(&self) -> abi::Messages {
         list(&self.descriptors[1])
     }
-}
-
-/// For each tool result the nearest assistant message before it, on this side of a user's, that calls its id.
-fn callers(messages: &[Message]) -> Vec<Option<usize>> {
-    let find = |index: usize, id: &str| {
-        let before = messages[..index].iter().enumerate().rev();
-        before
-            .take_while(|(_, message)| message.role() != Role::User)
-            .find(|(_, message)| message.tool_calls().iter().any(|call| &*call.id == id))
-            .map(|(index, _)| index)
-    };
-    messages
-        .iter()
-        .enumerate()
-        .map(|(index, message)| find(index, message.tool_call_id()?))
-        .collect()
 }
 
 fn list(items: &[abi::Message]) -> abi::Messages {
