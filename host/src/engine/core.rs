@@ -80,7 +80,10 @@ impl Core {
         }
         let timeouts = &self.services.timeouts;
         match reply.wait(&control, timeouts.grace, timeouts.quick) {
-            Waited::Done(returned) => Ok(returned),
+            Waited::Done(returned) => {
+                self.lane.settle();
+                Ok(returned)
+            }
             Waited::StateAbandoned(returned) => {
                 self.note_abandoned();
                 tracing::warn!(

@@ -199,7 +199,11 @@ impl Template {
         if !entered {
             return Err("a call is still inside the registered instance".to_owned());
         }
-        match reply.wait(&control, services.timeouts.grace, services.timeouts.quick) {
+        let waited = reply.wait(&control, services.timeouts.grace, services.timeouts.quick);
+        if matches!(waited, Waited::Done(_)) {
+            core.lane.settle();
+        }
+        match waited {
             Waited::Done(Ok((new, state))) | Waited::StateAbandoned(Ok((new, state))) => Ok(Core {
                 lane: Lane::new(core.name(), Some(new)),
                 module: core.module.clone(),
@@ -280,7 +284,11 @@ fn create(
             "could not be called: the system gives no more threads".to_owned(),
         );
     }
-    match reply.wait(&control, services.timeouts.grace, services.timeouts.quick) {
+    let waited = reply.wait(&control, services.timeouts.grace, services.timeouts.quick);
+    if matches!(waited, Waited::Done(_)) {
+        lane.settle();
+    }
+    match waited {
         Waited::Done(Ok(state)) | Waited::StateAbandoned(Ok(state)) => Ok(Core {
             lane,
             module: module.clone(),
