@@ -6,6 +6,7 @@
 
 pub mod completions;
 pub mod error;
+pub mod files;
 pub mod output;
 
 use std::ffi::OsString;

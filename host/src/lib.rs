@@ -2,6 +2,8 @@
 
 pub mod cli;
 pub mod config;
+pub mod context;
 pub mod engine;
 pub mod logging;
 pub mod plugin;
+pub mod replay;

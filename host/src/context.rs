@@ -1,0 +1,194 @@
+//! One conversation's context: what an engine sees, what a provider gets, and when a pass runs. No I/O, no clock.
+//!
+//! The story of one request, as both drivers (a replay, an agent) tell it:
+//!
+//! 1. [`Conversation::push`] the new messages; the [`Transcript`] keeps every list and total as it grows.
+//! 2. [`Conversation::prepare`] asks the engine whether to compress, and runs the passes ([`pass`]) that
+//!    [`backoff`] allows. A result is checked ([`checks`]) and adopted whole, or the transcript stays as it was.
+//! 3. [`Conversation::request`] lets the engine choose this call's messages ([`selection`]), makes them valid
+//!    ([`assembly`]) and joins them into a body ([`request`]). Refused as too long: [`Conversation::overflow`], and
+//!    again.
+//! 4. [`Conversation::answered`] takes the usage; the provider's own figure outranks the estimate ([`accounting`]).
+//! 5. At the end of a turn, [`Conversation::turn_complete`].
+
+pub mod accounting;
+pub mod assembly;
+pub mod backoff;
+pub mod checks;
+mod drive;
+mod handle;
+pub mod pass;
+pub mod port;
+pub mod request;
+pub mod selection;
+pub mod threshold;
+pub mod transcript;
+
+use std::collections::HashSet;
+
+use hermes_message::Message;
+use hermes_message::repair::RepairNote;
+
+use accounting::Accounting;
+use assembly::Assembly;
+use backoff::BackOff;
+pub use drive::Commit;
+pub use handle::AgentEngine;
+pub use pass::Outcome;
+use pass::PassMachine;
+pub use port::Engine;
+use request::{Body, Frame};
+pub use transcript::Transcript;
+
+/// What steers one conversation, from the configuration and the model.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The session's id.
+    pub session_id: String,
+    /// What the ids of this agent's passes begin with: unique, because a session can be resumed.
+    pub pass_prefix: String,
+    /// The model's window; 0 = unknown.
+    pub context_length: u64,
+    /// `compression.enabled`: whether passes run without being asked for by the user.
+    pub automatic: bool,
+    /// `compression.max_attempts`: passes in one turn.
+    pub max_attempts: u32,
+    /// The surface, for the engine.
+    pub platform: String,
+    /// The user's folder of the host, for the engine.
+    pub hermes_home: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            session_id: String::new(),
+            pass_prefix: String::new(),
+            context_length: 0,
+            automatic: true,
+            max_attempts: 3,
+            platform: String::new(),
+            hermes_home: String::new(),
+        }
+    }
+}
+
+/// One conversation's context.
+#[derive(Debug)]
+pub struct Conversation {
+    settings: Settings,
+    frame: Frame,
+    transcript: Transcript,
+    whole: Assembly,
+    chosen: Assembly,
+    account: Accounting,
+    backoff: BackOff,
+    machine: PassMachine,
+    /// Whether the back-off lets passes run for the request at hand; asked once for each.
+    leave: Option<bool>,
+    passes: u64,
+    last_pass_id: String,
+    told: HashSet<Told>,
+    warnings: Vec<String>,
+}
+
+/// What the user is told once a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Told {
+    Refused,
+    Unchanged,
+    Blocked,
+}
+
+/// One request, ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The body.
+    pub body: Body,
+    /// The messages in it.
+    pub messages: Vec<Message>,
+    /// The estimate of those messages, without the frame's overhead.
+    pub message_tokens: u64,
+    /// The best figure for the whole request.
+    pub tokens: u64,
+    /// What had to be mended, with indexes into the list before.
+    pub repairs: Vec<RepairNote>,
+    /// The engine's own list, if it chose one: raw, before anything was mended.
+    pub selected: Option<Vec<Message>>,
+}
+
+impl Conversation {
+    /// A conversation that begins with an empty transcript.
+    #[must_use]
+    pub fn new(settings: Settings, frame: Frame) -> Self {
+        Conversation {
+            account: Accounting::new(frame.tool_tokens()),
+            settings,
+            frame,
+            transcript: Transcript::default(),
+            whole: Assembly::default(),
+            chosen: Assembly::default(),
+            backoff: BackOff::default(),
+            machine: PassMachine::default(),
+            leave: None,
+            passes: 0,
+            last_pass_id: String::new(),
+            told: HashSet::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Appends a message to the transcript.
+    pub fn push(&mut self, message: Message) {
+        self.transcript.push(message);
+    }
+
+    /// The live transcript.
+    #[must_use]
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The token account.
+    #[must_use]
+    pub fn account(&self) -> &Accounting {
+        &self.account
+    }
+
+    /// The best figure for a request that carries the whole transcript.
+    #[must_use]
+    pub fn next_tokens(&self) -> u64 {
+        self.account.request(self.transcript.tokens())
+    }
+
+    /// Committed passes so far, and the id of the newest; empty = none.
+    #[must_use]
+    pub fn last_pass_id(&self) -> &str {
+        &self.last_pass_id
+    }
+
+    /// What the user is to be told now. Each kind comes once a session.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// The model has changed: another frame and window, and nothing learnt about the old one counts.
+    pub fn switch_model(&mut self, frame: Frame, context_length: u64) {
+        self.account = Accounting::new(frame.tool_tokens());
+        self.frame = frame;
+        self.settings.context_length = context_length;
+        self.backoff.clear();
+    }
+
+    fn tell_once(&mut self, what: Told, text: impl FnOnce() -> String) {
+        if self.told.insert(what) {
+            self.warnings.push(text());
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The conversation at work: every call into the engine that belongs to a request, a pass or a turn.
+
+use hermes_message::Message;
+
+use super::checks;
+use super::pass::{Action, Answer, Event, Order, Outcome};
+use super::port::{Choice, Engine};
+use super::selection;
+use super::transcript::tokens;
+use super::{Conversation, Request, Told, Transcript};
+use crate::engine::{
+    CompressRequest, Emission, MessageList, PassOutcome, SessionInfo, StartReason, Trigger,
+    TurnInfo, Usage,
+};
+
+/// Makes a candidate durable in one transaction, and gives it back with every uid; `Err` leaves all as it was.
+pub type Commit<'a> = dyn FnMut(&str, Vec<Message>) -> Result<Vec<Message>, String> + 'a;
+
+impl Conversation {
+    /// Tells the engine that the session starts.
+    pub fn start(&self, engine: &mut dyn Engine, reason: StartReason) {
+        engine.session_start(&self.session(reason));
+    }
+
+    /// Tells the engine that the session is over, with the final messages (LIFE-4).
+    pub fn end(&self, engine: &mut dyn Engine) {
+        engine.session_end(&self.session(StartReason::New));
+    }
+
+    /// Before a request: runs the passes that the engine asks for. `trigger` says where in the turn we are.
+    pub fn prepare(
+        &mut self,
+        engine: &mut dyn Engine,
+        trigger: Trigger,
+        commit: &mut Commit<'_>,
+    ) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        self.leave = None;
+        if !self.settings.automatic {
+            return outcomes;
+        }
+        for attempt in 0..self.settings.max_attempts {
+            let tokens = self.next_tokens();
+            if !self.wants_pass(engine, trigger, tokens, attempt) || !self.may_pass() {
+                break;
+            }
+            let mut order = Order::new(self.next_pass_id(), trigger);
+            order.current_tokens = Some(tokens);
+            let (outcome, progress) = self.automatic(engine, order, By::Engine, commit);
+            outcomes.push(outcome);
+            if !progress {
+                break;
+            }
+        }
+        outcomes
+    }
+
+    /// The provider refused the request as too long, or would: one pass to get below `target`.
+    ///
+    /// The engine's own cool-downs do not count here; the host's back-off does, or a request that nothing can
+    /// shorten would be worked on at every turn: `None` says that no pass was run. Whether the request fits afterwards
+    /// is for the next one to show; if it does not, [`Conversation::rescue`].
+    pub fn overflow(
+        &mut self,
+        engine: &mut dyn Engine,
+        tokens: u64,
+        target: u64,
+        commit: &mut Commit<'_>,
+    ) -> Option<Outcome> {
+        if !self.settings.automatic || !self.may_pass() {
+            return None;
+        }
+        let order = self.overflow_order(tokens, target);
+        Some(self.automatic(engine, order, By::Engine, commit).0)
+    }
+
+    /// The request does not fit and the engine could not make it fit: the built-in takes this one pass. The engine
+    /// goes on serving.
+    pub fn rescue(
+        &mut self,
+        engine: &mut dyn Engine,
+        tokens: u64,
+        target: u64,
+        commit: &mut Commit<'_>,
+    ) -> Option<Outcome> {
+        if !self.settings.automatic || !self.may_pass() {
+            return None;
+        }
+        let order = self.overflow_order(tokens, target);
+        Some(self.automatic(engine, order, By::BuiltIn, commit).0)
+    }
+
+    /// `/compress [focus]`: a pass that goes through every back-off.
+    pub fn force(
+        &mut self,
+        engine: &mut dyn Engine,
+        focus: Option<String>,
+        commit: &mut Commit<'_>,
+    ) -> Outcome {
+        self.backoff.clear();
+        let mut order = Order::new(self.next_pass_id(), Trigger::Manual);
+        order.focus = focus;
+        order.current_tokens = Some(self.next_tokens());
+        self.pass(engine, order, By::Engine, commit)
+    }
+
+    /// The next request; `attempt` counts the retries of the same one.
+    pub fn request(&mut self, engine: &mut dyn Engine, attempt: u32) -> Request {
+        let selected = if engine.selects() {
+            self.select(engine, attempt)
+        } else {
+            None
+        };
+        let assembly = match &selected {
+            Some(chosen) => {
+                self.chosen.assemble(chosen);
+                &self.chosen
+            }
+            None => {
+                self.whole.assemble(self.transcript.messages());
+                &self.whole
+            }
+        };
+        let messages = assembly.messages().to_vec();
+        let message_tokens = tokens(&messages);
+        Request {
+            body: self.frame.body(&messages),
+            tokens: self.account.request(message_tokens),
+            message_tokens,
+            repairs: assembly.repairs().to_vec(),
+            messages,
+            selected,
+        }
+    }
+
+    /// The provider has answered this request, and says what it used.
+    pub fn answered(&mut self, engine: &mut dyn Engine, request: &Request, usage: Usage) {
+        let real = usage
+            .prompt_tokens
+            .and_then(|real| u64::try_from(real).ok());
+        // The transcript's estimate is the anchor, not the mended request's: the next figure is made of the former.
+        match request.selected {
+            Some(_) => self.account.learn(request.message_tokens, real, false),
+            None => self.account.learn(self.transcript.tokens(), real, true),
+        }
+        engine.update_from_response(&usage);
+        let trigger = engine.state().threshold_tokens;
+        if real.is_some_and(|real| real > 0 && real < trigger) && self.backoff.hold().is_some() {
+            self.backoff.clear();
+        }
+    }
+
+    /// The turn has ended, one way or another. Called once for each.
+    pub fn turn_complete(&mut self, engine: &mut dyn Engine, mut turn: TurnInfo) {
+        if !engine.observes() {
+            return;
+        }
+        turn.messages = self.transcript.stored().clone();
+        engine.turn_complete(turn);
+    }
+
+    fn overflow_order(&mut self, tokens: u64, target: u64) -> Order {
+        let mut order = Order::new(self.next_pass_id(), Trigger::Overflow);
+        order.force = true;
+        order.current_tokens = Some(tokens);
+        order.target_tokens = Some(target);
+        order
+    }
+
+    fn select(&mut self, engine: &mut dyn Engine, attempt: u32) -> Option<Vec<Message>> {
+        let choice = Choice {
+            request: self.transcript.wire().clone(),
+            conversation: self.transcript.stored().clone(),
+            incoming: self.transcript.incoming(),
+            budget_tokens: self.settings.context_length,
+            fixed_tokens: self.account.fixed(),
+            attempt,
+        };
+        let result = engine.select_context(&choice);
+        selection::judge(&choice, result)
+    }
+
+    fn wants_pass(
+        &mut self,
+        engine: &mut dyn Engine,
+        trigger: Trigger,
+        tokens: u64,
+        attempt: u32,
+    ) -> bool {
+        let decision = engine.should_compress(tokens);
+        if decision.yes {
+            return true;
+        }
+        if tokens >= engine.state().threshold_tokens && !decision.reason.is_empty() {
+            self.tell_once(Told::Blocked, || {
+                format!(
+                    "the context has ~{tokens} tokens and compression is blocked: {}; `/compress` forces one",
+                    decision.reason
+                )
+            });
+        }
+        // Below its trigger an engine may ask for one pass at the start of a turn, and for one only.
+        attempt == 0
+            && trigger == Trigger::Preflight
+            && engine.preflight(tokens, self.transcript.stored())
+    }
+
+    /// Whether the back-off lets passes run for this request.
+    fn may_pass(&mut self) -> bool {
+        let leave = *self
+            .leave
+            .get_or_insert_with(|| self.backoff.opportunity().is_ok());
+        if leave {
+            return true;
+        }
+        if self.backoff.take_notice() {
+            let text = format!(
+                "compression pauses: the last passes freed too little. Of ~{} tokens {} are tool schemas and the like, \
+                 which no pass can shorten; `/compress` forces one",
+                self.next_tokens(),
+                self.account.fixed(),
+            );
+            self.warnings.push(text);
+        }
+        false
+    }
+
+    /// A pass nobody typed: its end counts for the back-off. Returns whether another one may be of use.
+    fn automatic(
+        &mut self,
+        engine: &mut dyn Engine,
+        order: Order,
+        by: By,
+        commit: &mut Commit<'_>,
+    ) -> (Outcome, bool) {
+        let before = self.next_tokens();
+        let outcome = self.pass(engine, order, by, commit);
+        let progress = match &outcome {
+            Outcome::Committed { .. } => self.backoff.committed(before, self.next_tokens()),
+            Outcome::Unchanged { reason } => {
+                self.backoff.unchanged();
+                let text = format!(
+                    "context engine '{}' had nothing to compress: {reason}",
+                    engine.name()
+                );
+                self.tell_once(Told::Unchanged, || text);
+                false
+            }
+            Outcome::Refused { .. } | Outcome::Failed { .. } => {
+                self.backoff.failed();
+                false
+            }
+            Outcome::Busy => false,
+        };
+        (outcome, progress)
+    }
+
+    /// Runs the machine with this engine, to its end.
+    fn pass(
+        &mut self,
+        engine: &mut dyn Engine,
+        order: Order,
+        by: By,
+        commit: &mut Commit<'_>,
+    ) -> Outcome {
+        let mut todo = self.machine.step(Event::Begin {
+            order,
+            transcript: &self.transcript,
+        });
+        while !todo.is_empty() {
+            let mut next = Vec::new();
+            for action in todo {
+                match action {
+                    Action::Compress {
+                        generation,
+                        order,
+                        snapshot,
+                    } => {
+                        let answer = compress(engine, order, &snapshot, by);
+                        // The snapshot goes before anything is appended, so that appending stays cheap.
+                        drop(snapshot);
+                        next = self.machine.step(Event::Returned { generation, answer });
+                    }
+                    Action::Store {
+                        generation,
+                        pass_id,
+                        messages,
+                    } => {
+                        let event = match commit(&pass_id, messages) {
+                            Ok(messages) => Event::Stored {
+                                generation,
+                                messages,
+                            },
+                            Err(reason) => Event::NotStored { generation, reason },
+                        };
+                        next = self.machine.step(event);
+                    }
+                    Action::Adopt { taken, messages } => {
+                        self.transcript.commit(taken, &messages);
+                        self.account.forget_anchor();
+                    }
+                    Action::Tell {
+                        pass_id,
+                        committed,
+                        reason,
+                    } => {
+                        let outcome = if committed {
+                            PassOutcome::Committed(self.transcript.stored().clone())
+                        } else {
+                            PassOutcome::Discarded(reason)
+                        };
+                        engine.pass_result(&pass_id, outcome);
+                    }
+                    Action::Boundary { pass_id } => {
+                        self.last_pass_id = pass_id;
+                        self.start(engine, StartReason::Compression);
+                    }
+                    Action::End(outcome) => {
+                        self.tell_of(engine.name(), &outcome);
+                        return outcome;
+                    }
+                }
+            }
+            todo = next;
+        }
+        // The machine ends every pass with `End`; this is for the compiler.
+        Outcome::Busy
+    }
+
+    fn tell_of(&mut self, engine: &str, outcome: &Outcome) {
+        if let Outcome::Refused { violations } = outcome {
+            let why = checks::summary(violations);
+            self.tell_once(Told::Refused, || {
+                format!("context engine '{engine}': the result of compress was refused: {why}; the transcript stays as it was")
+            });
+        }
+    }
+
+    fn next_pass_id(&mut self) -> String {
+        self.passes += 1;
+        format!("{}{}", self.settings.pass_prefix, self.passes)
+    }
+
+    fn session(&self, reason: StartReason) -> SessionInfo {
+        let id = &self.settings.session_id;
+        SessionInfo {
+            session_id: id.clone(),
+            reason,
+            old_session_id: if reason == StartReason::Compression {
+                id.clone()
+            } else {
+                String::new()
+            },
+            root_session_id: id.clone(),
+            platform: self.settings.platform.clone(),
+            hermes_home: self.settings.hermes_home.clone(),
+            last_pass_id: self.last_pass_id.clone(),
+            messages: Some(self.transcript.stored().clone()),
+            ..SessionInfo::default()
+        }
+    }
+}
+
+/// Who runs a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The conversation's engine.
+    Engine,
+    /// The built-in, in its place.
+    BuiltIn,
+}
+
+fn compress(
+    engine: &mut dyn Engine,
+    order: Order,
+    snapshot: &Transcript,
+    by: By,
+) -> Result<Answer, String> {
+    let list: MessageList = snapshot.stored().clone();
+    let request = CompressRequest {
+        messages: list.clone(),
+        trigger: order.trigger,
+        force: order.force,
+        incoming: snapshot.incoming(),
+        current_tokens: order
+            .current_tokens
+            .and_then(|tokens| i64::try_from(tokens).ok()),
+        target_tokens: order.target_tokens,
+        focus: order.focus,
+        memory_context: order.memory_context,
+        pass_id: order.pass_id,
+    };
+    let emission = match by {
+        By::Engine => engine.compress(request),
+        By::BuiltIn => engine.compress_with_builtin(request),
+    };
+    Ok(match emission.map_err(|fault| fault.to_string())? {
+        Emission::Unchanged { reason } => Answer::Unchanged(reason),
+        Emission::Messages(items) => {
+            let lists = [&list];
+            Answer::Messages(
+                items
+                    .iter()
+                    .filter_map(|item| item.message(&lists))
+                    .cloned()
+                    .collect(),
+            )
+        }
+    })
+}

@@ -1,0 +1,105 @@
+//! An [`EngineHandle`] as the engine of a conversation.
+
+use std::time::Duration;
+
+use super::port::{Choice, Engine};
+use crate::engine::{
+    CompressRequest, Decision, Emission, EngineFault, EngineHandle, EngineState, MessageList,
+    PassControl, PassOutcome, SessionInfo, Slot, TurnInfo, Usage,
+};
+
+/// An agent's engine with the time its passes may take.
+#[derive(Debug)]
+pub struct AgentEngine {
+    /// The engine.
+    pub handle: EngineHandle,
+    /// `compression.context_timeout_seconds`: how long a pass may be silent; `None` = for ever, on the caller's thread.
+    pub timeout: Option<Duration>,
+    /// `compression.context_total_ceiling_seconds`.
+    pub ceiling: Option<Duration>,
+}
+
+impl AgentEngine {
+    fn control(&self) -> PassControl {
+        PassControl::new(self.timeout, self.ceiling)
+    }
+}
+
+fn signed(tokens: u64) -> Option<i64> {
+    i64::try_from(tokens).ok()
+}
+
+impl Engine for AgentEngine {
+    fn name(&self) -> &str {
+        self.handle.name()
+    }
+
+    fn state(&self) -> EngineState {
+        self.handle.state()
+    }
+
+    fn selects(&self) -> bool {
+        self.handle.has(Slot::SelectContext)
+    }
+
+    fn observes(&self) -> bool {
+        self.handle.has(Slot::TurnComplete)
+    }
+
+    fn select_context(&mut self, choice: &Choice) -> Result<Emission, EngineFault> {
+        self.handle.select_context(
+            &choice.request,
+            &choice.conversation,
+            choice.incoming,
+            choice.budget_tokens,
+            choice.fixed_tokens,
+            choice.attempt,
+        )
+    }
+
+    fn should_compress(&mut self, prompt_tokens: u64) -> Decision {
+        self.handle.should_compress(signed(prompt_tokens))
+    }
+
+    fn preflight(&mut self, prompt_tokens: u64, messages: &MessageList) -> bool {
+        self.handle.preflight(signed(prompt_tokens), messages)
+    }
+
+    fn compress(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
+        let control = self.control();
+        self.handle.compress(request, &control)
+    }
+
+    fn compress_with_builtin(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
+        let control = self.control();
+        self.handle.compress_with_builtin(request, &control)
+    }
+
+    fn pass_result(&mut self, pass_id: &str, outcome: PassOutcome) {
+        self.handle.pass_result(pass_id, outcome);
+    }
+
+    fn update_from_response(&mut self, usage: &Usage) {
+        self.handle.update_from_response(usage);
+    }
+
+    fn session_start(&mut self, session: &SessionInfo) {
+        self.handle.session_start(session);
+    }
+
+    fn session_end(&mut self, session: &SessionInfo) {
+        self.handle.session_end(session);
+    }
+
+    fn turn_complete(&mut self, turn: TurnInfo) {
+        self.handle.turn_complete(turn);
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        self.handle
+            .take_notices()
+            .iter()
+            .map(|notice| notice.text().to_owned())
+            .collect()
+    }
+}
