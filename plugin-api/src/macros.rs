@@ -1,15 +1,7 @@
 //! From a type to what a host loads.
 
 /// The module of an engine without any exported symbol: for linking it into a program, and for tests.
-///
-/// ```
-/// # use hermes_plugin_api::testing::Kit;
-/// # use hermes_plugin_api::doc_engine::Newest;
-/// let module: &'static hermes_plugin_api::abi::Module = hermes_plugin_api::engine_module!(Newest);
-/// let engine = Kit::new(module).context_length(200_000).create()?;
-/// assert_eq!(engine.state().context_length, 200_000);
-/// # Ok::<(), hermes_plugin_api::testing::Failure>(())
-/// ```
+/// The crate's front page has an example.
 #[macro_export]
 macro_rules! engine_module {
     ($engine:ty) => {{
