@@ -7,3 +7,4 @@ pub mod engine;
 pub mod logging;
 pub mod plugin;
 pub mod replay;
+pub mod store;
