@@ -5,6 +5,7 @@
 //! where either becomes bytes on a terminal and a process status.
 
 pub mod completions;
+pub mod config;
 pub mod error;
 pub mod files;
 pub mod output;
@@ -42,6 +43,8 @@ struct Root {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at config.yaml and change one value of it
+    Config(config::ConfigArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -73,6 +76,7 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
     let globals = root.globals;
     crate::logging::init(globals.verbose);
     match root.command {
+        Command::Config(args) => config::run(args, &globals, None),
         Command::Completions(args) => completions::run(args, &globals),
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! [`edit`] is the other half: it changes the bytes of one value, or refuses.
 
+#[cfg(test)]
+mod agreement;
+mod check;
 mod compression;
 mod document;
 pub mod edit;
@@ -20,6 +23,7 @@ mod resolve;
 mod text;
 mod timeouts;
 
+pub use check::{Serves, check};
 pub use compression::{Compression, TailMode};
 pub use home::HermesHome;
 pub use key::{KeyError, KeyPath};
@@ -262,6 +266,23 @@ impl Config {
         self.find(&key.parts()).map(json::to_json)
     }
 
+    /// The value that holds for a key: for the keys of ours the valid one or its default, for all others what the file
+    /// says.
+    pub fn effective(&self, key: &KeyPath) -> Option<Json> {
+        let own = match key.parts().as_slice() {
+            ["context", "engine"] => Some(Json::from(self.engine_name())),
+            ["compression", rest @ ..] if !rest.is_empty() => {
+                let block = self.compression_json();
+                rest.iter()
+                    .try_fold(&block, |value, name| value.get(name))
+                    .cloned()
+            }
+            ["context", "timeouts", name] => self.timeouts.seconds(name).map(Json::from),
+            _ => None,
+        };
+        own.or_else(|| self.find(&key.parts()).map(json::to_json))
+    }
+
     /// Line and column of a key's value, both from 1.
     pub fn place(&self, key: &str) -> Option<(usize, usize)> {
         let key = KeyPath::parse(key).ok()?;
@@ -311,11 +332,15 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Parsed, Box<Problem>> {
             ProblemKind::Syntax,
             format!("broken YAML: {}", error.message),
         );
-        Box::new(
-            problem
-                .at(error.place)
-                .hint("correct the file with an editor; no command writes to it until then"),
-        )
+        let hint = match stray_bom(text, body) {
+            Some((at, (line, _))) => format!(
+                "delete the invisible byte order mark U+FEFF in line {line}, at byte {at} of the file"
+            ),
+            None => {
+                "correct the file with an editor; no command writes to it until then".to_owned()
+            }
+        };
+        Box::new(problem.at(error.place).hint(hint))
     };
     let document = document::Document::parse(body).map_err(syntax)?;
     let mut problems: Vec<Problem> = resolve::duplicates(&document)
@@ -356,18 +381,26 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Parsed, Box<Problem>> {
                 .hint("remove the line `---` and what follows, or move it above"),
         );
     }
-    if let Some(at) = body.find(text::BOM) {
+    if let Some((at, place)) = stray_bom(text, body) {
         let message = format!(
-            "a byte order mark stands inside the text at byte {}; the key or value beside it is not recognised",
-            text.len() - body.len() + at
+            "a byte order mark stands inside the text at byte {at}; the key or value beside it is not recognised"
         );
         problems.push(
             Problem::new(ProblemKind::Shape, Severity::Warning, path, message)
-                .at(Some(text::place_at_end(&body[..at])))
+                .at(Some(place))
                 .hint("delete the invisible character U+FEFF there"),
         );
     }
     Ok((mapping, Places::new(document), problems))
+}
+
+/// A byte order mark behind the start, as careless programs leave it: its offset in the file and its place.
+fn stray_bom(text: &str, body: &str) -> Option<(usize, (usize, usize))> {
+    let at = body.find(text::BOM)?;
+    Some((
+        text.len() - body.len() + at,
+        text::place_at_end(&body[..at]),
+    ))
 }
 
 fn duplicate(found: &resolve::Duplicate, path: &Path) -> Problem {

@@ -81,6 +81,30 @@ pub(crate) struct Document {
 impl Document {
     /// Parses a text without a byte order mark.
     pub(crate) fn parse(text: &str) -> Result<Self, SyntaxError> {
+        // The parser is a port of one that reads zeros behind the end. It panics in places when a text ends without a
+        // line break, so it always gets one, and at a tag with a comma right behind it (`[!a, b]`).
+        let ends_line = text.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
+        let padded = if ends_line {
+            String::new()
+        } else {
+            format!("{text}\n")
+        };
+        let given = if ends_line { text } else { &padded };
+        let parsed = std::panic::catch_unwind(|| Self::from_events(given)).unwrap_or_else(|_| {
+            Err(SyntaxError {
+                place: None,
+                message: "the parser gave up; it cannot read a tag with a comma right behind it"
+                    .to_owned(),
+            })
+        });
+        let mut document = parsed?;
+        if !ends_line {
+            document.unpad(text);
+        }
+        Ok(document)
+    }
+
+    fn from_events(text: &str) -> Result<Self, SyntaxError> {
         let mut input = text.as_bytes();
         let mut parser = Parser::new();
         parser.set_input_string(&mut input);
@@ -92,6 +116,31 @@ impl Document {
                 return Ok(builder.document);
             }
             builder.take(event)?;
+        }
+    }
+
+    /// Makes the tree what it is without the line break that was added: a block text that reaches the end has none.
+    fn unpad(&mut self, text: &str) {
+        let length = text.len();
+        let last_line = text
+            .rsplit(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
+            .next();
+        let blank = last_line.unwrap_or_default().trim().is_empty();
+        for node in &mut self.nodes {
+            if node.span.end <= length {
+                continue;
+            }
+            node.span.end = length;
+            node.span.start = node.span.start.min(length);
+            if let Kind::Scalar(value, Style::Block) = &mut node.kind {
+                let header = text[node.span.clone()].lines().next().unwrap_or_default();
+                if (!blank || header.contains('+')) && value.ends_with('\n') {
+                    value.pop();
+                }
+            }
+        }
+        for part in &mut self.parts {
+            part.end = part.end.min(length);
         }
     }
 

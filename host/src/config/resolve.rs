@@ -194,6 +194,11 @@ fn walk(document: &Document, id: NodeId, path: &mut Vec<String>, found: &mut Vec
                 std::collections::HashMap::new();
             for (key, value) in entries {
                 let node = document.node(*key);
+                if document.is_merge_key(*key) {
+                    // Two merge keys are both followed, as in the original.
+                    walk(document, *value, path, found);
+                    continue;
+                }
                 let name = document.scalar(*key).unwrap_or("?");
                 path.push(name.to_owned());
                 let typed = resolve(document, *key).unwrap_or(Value::Null);

@@ -113,4 +113,26 @@ impl Timeouts {
             command: seconds("command", default.command),
         }
     }
+
+    /// A budget by the name of its key; none for `hooks`, which is no budget by itself.
+    pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
+        let budget = match name {
+            "select_context" => self.select_context,
+            "turn_complete" => self.turn_complete,
+            "preflight" => self.preflight,
+            "state" => self.state,
+            "usage" => self.usage,
+            "model" => self.model,
+            "reset" => self.reset,
+            "should_compress" => self.should_compress,
+            "create" => self.create,
+            "clone" => self.clone,
+            "session" => self.session,
+            "pass_result" => self.pass_result,
+            "tool_call" => self.tool_call,
+            "command" => self.command,
+            _ => return None,
+        };
+        Some(budget.as_secs_f64())
+    }
 }
