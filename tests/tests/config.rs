@@ -1,0 +1,14 @@
+//! `config.yaml`: what is read, what is changed, and the `config` command.
+
+#[path = "config/command.rs"]
+mod command;
+#[path = "config/editing.rs"]
+mod editing;
+#[path = "config/property.rs"]
+mod property;
+#[path = "config/reading.rs"]
+mod reading;
+#[path = "config/safety.rs"]
+mod safety;
+#[path = "config/support.rs"]
+mod support;

@@ -1,0 +1,231 @@
+//! `hermes config get|set|path|check` as a person or a script calls it.
+
+use super::support::{Home, input};
+use hermes::config::{Config, check};
+use serde_json::json;
+use std::path::Path;
+
+#[test]
+fn get_prints_what_holds() {
+    let home = Home::with(
+        "base: &b {engine: lcm}\ncontext: *b\ncompression:\n  threshold: 50  # percent?\nlist: [a, {b: c}]\nn: null\n",
+    );
+    for (key, printed) in [
+        ("context.engine", "lcm\n"),
+        ("list.1.b", "c\n"),
+        ("n", "null\n"),
+        ("list", "- a\n- b: c\n"),
+        ("compression.max_attempts", "3\n"),
+        ("context.timeouts.select_context", "10.0\n"),
+    ] {
+        let ran = home.run(&["get", key]);
+        assert_eq!(
+            (ran.code, ran.out.as_str(), ran.err.as_str()),
+            (Some(0), printed, ""),
+            "{key}"
+        );
+    }
+    // The number that is used, not the one that was refused.
+    let ran = home.run(&["get", "compression.threshold"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "0.5\n"));
+    assert!(
+        ran.err.starts_with("warning: ") && ran.err.contains("config.yaml:4:14: "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("compression.threshold is 50") && ran.err.contains("0.5 is used"),
+        "{}",
+        ran.err
+    );
+
+    let ran = home.run(&["get", "compression.threshold", "--json"]);
+    let found = ran.json();
+    assert_eq!(found["value"], json!(0.5));
+    assert_eq!(found["in_file"], json!(50));
+    assert_eq!(found["line"], json!(4));
+
+    let ran = home.run(&["get", "no.such", "--json"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.json()["error"]["kind"], json!("not_set"));
+    assert_eq!(home.run(&["get", "a..b"]).code, Some(2));
+    assert_eq!(
+        Home::empty().run(&["get", "context.engine"]).out,
+        "compressor\n"
+    );
+}
+
+// contract: CFG-6
+// case: 60
+#[test]
+fn a_broken_file_is_told_by_every_command() {
+    let home = Home::with("context:\n  engine: lcm\nbroken: [unclosed\n");
+    for (args, code) in [
+        (&["get", "context.engine"][..], 2),
+        (&["check"], 2),
+        (&["set", "context.engine", "lcm"], 1),
+        (&["set", "new.key", "1"], 1),
+    ] {
+        let ran = home.run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}");
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        assert!(
+            ran.err.contains("config.yaml:4:1: broken YAML"),
+            "{}",
+            ran.err
+        );
+        assert_eq!(ran.err.lines().count(), 1);
+    }
+    let ran = home.run(&["get", "x", "--json"]);
+    assert_eq!(ran.json()["error"]["kind"], json!("config"));
+    let ran = home.run(&["check", "--json"]);
+    let found = ran.json();
+    assert_eq!(found["ok"], json!(false));
+    assert_eq!(found["problems"][0]["kind"], json!("syntax"));
+    assert_eq!(found["problems"][0]["line"], json!(4));
+}
+
+// contract: CFG-6
+// case: 20, 22, 60
+#[test]
+fn check_names_everything_that_does_not_hold() {
+    let home = Home::with(
+        "context:\n  engin: lcm\n  timeouts: {hook: 3}\ncompression:\n  treshold: 0.5\n  threshold: -1\n  enabled: maybe\n\
+         foreign: {anything: 1}\nmodel: {whatever: 1}\na: 1\na: 2\n",
+    );
+    let ran = home.run(&["check"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.ends_with("6 problems\n"), "{}", ran.out);
+    for (line, text) in [
+        (
+            2,
+            "context.engin is no key that anything reads (did you mean engine?)",
+        ),
+        (3, "context.timeouts.hook is no key"),
+        (5, "did you mean threshold?"),
+        (6, "compression.threshold is -1"),
+        (7, "compression.enabled is the text \"maybe\""),
+        (11, "at line 10 and at line 11"),
+    ] {
+        let found = ran
+            .err
+            .lines()
+            .any(|told| told.contains(&format!("config.yaml:{line}:")) && told.contains(text));
+        assert!(found, "{line} {text}: {}", ran.err);
+    }
+    assert_eq!(ran.err.lines().count(), 6, "{}", ran.err);
+    assert!(!ran.err.contains("foreign") && !ran.err.contains("whatever"));
+
+    let Some(real) = input("08_hermes_config_full_with_commented_template.yaml") else {
+        return;
+    };
+    let ran = Home::with(real).run(&["check"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (Some(0), ""),
+        "a real file is fine"
+    );
+}
+
+#[test]
+fn check_names_an_engine_that_does_not_serve() {
+    let config = Config::from_text(b"context:\n  engine: lcm\n", Path::new("config.yaml"));
+    let serves = |name: &str| {
+        if name == "compressor" {
+            Ok(())
+        } else {
+            Err("no such engine".to_owned())
+        }
+    };
+    let problems = check(&config, Some(&serves));
+    assert_eq!(problems.len(), 1);
+    let text = problems[0].to_string();
+    assert!(
+        text.starts_with("config.yaml:2:11: ") && text.contains("\"lcm\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("no such engine") && text.contains("compressor is used"),
+        "{text}"
+    );
+    assert!(check(&Config::from_text(b"", Path::new("c")), Some(&serves)).is_empty());
+}
+
+// contract: CLI-2
+#[test]
+fn set_refuses_what_the_reader_would_refuse() {
+    let old = "compression:\n  threshold: 0.5\n";
+    let home = Home::with(old);
+    for (key, value) in [
+        ("compression.threshold", "50"),
+        ("compression.threshold", "-1"),
+        ("compression.threshold", "half"),
+        ("compression.enabled", "maybe"),
+        ("compression.max_attempts", "99"),
+        ("compression.tail_mode", "fat"),
+        ("context.timeouts.hooks", "0"),
+        ("context..x", "1"),
+    ] {
+        let ran = home.run(&["set", key, value]);
+        assert_eq!(ran.code, Some(2), "{key} {value}: {}", ran.err);
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        assert_eq!(home.bytes(), old.as_bytes());
+    }
+    let ran = home.run(&["set", "compression.threshold", "0.7", "--json"]);
+    let found = ran.json();
+    assert_eq!(
+        (ran.code, &found["changed"], &found["value"]),
+        (Some(0), &json!(true), &json!(0.7))
+    );
+    assert_eq!(found["line"], json!(2));
+    assert_eq!(home.run(&["set", "num", "-5"]).code, Some(0));
+    assert_eq!(home.run(&["set", "t", "5", "--text"]).code, Some(0));
+    assert_eq!(
+        home.bytes(),
+        b"compression:\n  threshold: 0.7\nnum: -5\nt: '5'\n"
+    );
+}
+
+#[test]
+fn path_tells_where_the_file_would_be() {
+    let home = Home::empty();
+    assert_eq!(
+        home.run(&["path"]).out,
+        format!("{}\n", home.config().display())
+    );
+    assert_eq!(home.run(&["path", "--json"]).json()["exists"], json!(false));
+    // Without HERMES_HOME it is below the user's home.
+    let output = home
+        .command(&["path"])
+        .env_remove("HERMES_HOME")
+        .env("HOME", home.path())
+        .output()
+        .expect("runs");
+    let expected = home.path().join(".hermes/config.yaml");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        expected.to_string_lossy()
+    );
+}
+
+// contract: CFG-6
+// case: 60
+#[test]
+fn a_running_host_keeps_the_last_good_values() {
+    let home = Home::with("context: {engine: lcm}\n");
+    let mut config = Config::from_file(&home.config());
+    std::fs::write(home.config(), "context: {engine: other}\nbroken: [\n").expect("write");
+    config.reload();
+    assert_eq!(config.engine_name(), "lcm");
+    assert!(
+        config.problems()[0]
+            .message
+            .contains("values read before stay"),
+        "{}",
+        config.problems()[0]
+    );
+    std::fs::write(home.config(), "context: {engine: other}\n").expect("write");
+    config.reload();
+    assert_eq!(config.engine_name(), "other");
+    assert!(config.problems().is_empty());
+}
