@@ -149,8 +149,11 @@ impl Core {
         let marker = Entered::new(&self.module, &self.services);
         let state = Arc::clone(&self.state);
         Box::new(move |place: &mut Option<Instance>| {
+            let done = |answer: Option<Answer<Returned>>| {
+                answer.map(|answer| Box::new(answer) as Box<dyn Send>)
+            };
             let Some(instance) = place.as_mut() else {
-                return;
+                return done(answer);
             };
             let _inside = marker.enter();
             let control = Arc::clone(&request.control);
@@ -185,13 +188,14 @@ impl Core {
             };
             // A late result is dropped as a whole, and so is the state behind it. A dead instance has none.
             if !waited_for || status == abi::ERR_PANIC {
-                return;
+                return done(answer);
             }
             if let Some(read) = instance.state()
                 && !answer.as_ref().is_some_and(Answer::is_abandoned)
             {
                 *state.lock().unwrap_or_else(PoisonError::into_inner) = read;
             }
+            done(answer)
         })
     }
 
@@ -215,7 +219,9 @@ impl Core {
             slot: Slot::PassResult,
             job: Box::new(move |place| {
                 if status.load(Ordering::Acquire) == abi::OK {
-                    tell(place);
+                    tell(place)
+                } else {
+                    None
                 }
             }),
         });

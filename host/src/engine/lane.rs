@@ -13,7 +13,11 @@ use super::Slot;
 use super::handle::Instance;
 
 /// What runs on a lane. It finds the instance, or the empty place of one, and may take or put it.
-pub(crate) type Job = Box<dyn FnOnce(&mut Option<Instance>) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&mut Option<Instance>) -> Done + Send>;
+
+/// What a job leaves to be dropped once the lane is free again. Whoever waits is woken by that drop, and
+/// must be able to make the next call at once.
+pub(crate) type Done = Option<Box<dyn Send>>;
 
 pub(crate) struct Task {
     pub(crate) slot: Slot,
@@ -113,7 +117,11 @@ impl Lane {
     }
 
     /// Runs a task on the caller's own thread if nothing else is inside; false, and nothing run, if so.
-    pub(crate) fn run_here(&self, slot: Slot, job: impl FnOnce(&mut Option<Instance>)) -> bool {
+    pub(crate) fn run_here(
+        &self,
+        slot: Slot,
+        job: impl FnOnce(&mut Option<Instance>) -> Done,
+    ) -> bool {
         let mut state = self.inner.lock();
         if state.inside.is_some() || !state.queue.is_empty() {
             return false;
@@ -128,8 +136,9 @@ impl Lane {
         state.inside = None;
         drop(state);
         self.inner.changed.notify_all();
-        if let Err(panic) = outcome {
-            std::panic::resume_unwind(panic);
+        match outcome {
+            Ok(done) => drop(done),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
         true
     }
@@ -179,11 +188,14 @@ impl Inner {
                 let mut instance = state.instance.take();
                 drop(state);
                 // A panic here is the host's own; whoever waits for the job sees that its reply is gone.
-                let _ = catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instance)));
+                let done = catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instance)));
                 state = self.lock();
                 state.instance = instance;
                 state.inside = None;
+                drop(state);
+                drop(done);
                 self.changed.notify_all();
+                state = self.lock();
             } else if state.closing {
                 let instance = state.instance.take();
                 state.inside = Some(Slot::Destroy);

@@ -1,5 +1,7 @@
 //! From what a slot has answered to a result or a fault.
 
+use std::sync::Arc;
+
 use hermes_engine_abi as abi;
 
 use super::core::{Core, Request, Returned};
@@ -16,18 +18,16 @@ impl Core {
     /// Makes a call and judges its answer.
     pub(crate) fn ask(&self, request: Request, here: bool) -> Result<Success, EngineFault> {
         let slot = request.slot;
-        let from_outside = std::sync::Arc::clone(&request.control);
+        let control = Arc::clone(&request.control);
         let returned = self.call(request, here)?;
         let status = returned.status;
-        if returned.late && gives_something(slot) {
-            let (kind, why) = if from_outside.from_outside() {
+        if returned.late && (gives_something(slot) || status == abi::ERR_CANCELLED) {
+            let (kind, why) = if control.from_outside() {
                 (FaultKind::Cancelled, "was cancelled".to_owned())
             } else {
-                let budget = from_outside.budget().unwrap_or_default();
-                (
-                    FaultKind::Timeout,
-                    format!("returned only after its {budget:?} were over"),
-                )
+                let budget = control.budget().unwrap_or_default();
+                let why = format!("came back only after its {budget:?} were over");
+                (FaultKind::Timeout, why)
             };
             return Err(self.fault(kind, slot, why));
         }

@@ -1,6 +1,6 @@
 //! The registered instance of an engine, and the instances that agents get from it.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_engine_abi as abi;
 
@@ -36,6 +36,8 @@ struct Inner {
     /// The plugin made the instance itself, so `create` gives nothing that is equal to it.
     is_registered: bool,
     builtin: OnceLock<Template>,
+    /// Held by the agent that is being made. Others wait for it, but not for a call that was given up.
+    cloning: Mutex<()>,
 }
 
 /// An agent could not get an instance of its own (CLONE-4). Its text is the log's line.
@@ -75,6 +77,7 @@ impl Template {
                 living,
                 is_registered: module.registers_instance(),
                 builtin: OnceLock::new(),
+                cloning: Mutex::new(()),
             }),
         })
     }
@@ -160,6 +163,11 @@ impl Template {
 
     /// Runs `clone` on the registered instance's lane.
     fn copy(&self) -> Result<Core, String> {
+        let _turn = self
+            .inner
+            .cloning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let core = &self.inner.core;
         let services = core.services.clone();
         let marker = Entered::new(&core.module, &services);
@@ -170,7 +178,7 @@ impl Template {
             let (control, services) = (Arc::clone(&control), services.clone());
             move |place: &mut Option<Instance>| {
                 let Some(source) = place.as_ref() else {
-                    return;
+                    return None;
                 };
                 let _inside = marker.enter();
                 let record = CallRecord::new(Slot::Clone, control, Arc::from(""), None);
@@ -185,6 +193,7 @@ impl Template {
                     Some(Err(why)) => Err((why, error)),
                     None => Err((NotMade::Status(abi::ERR_UNSUPPORTED), error)),
                 });
+                Some(Box::new(answer) as Box<dyn Send>)
             }
         };
         let slot = Slot::Clone;
@@ -266,6 +275,7 @@ fn create(
                     answer.give(Err((why, error)));
                 }
             }
+            Some(Box::new(answer) as Box<dyn Send>)
         }
     };
     let slot = Slot::Create;
