@@ -101,7 +101,8 @@ impl Slot {
         )
     }
 
-    /// Whether it has a text result.
+    /// Whether it has a text result. Of the two that emit messages it is the reason for leaving a list
+    /// unchanged, where the engine does not give it as the call's error text.
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(
@@ -112,6 +113,8 @@ impl Slot {
                 | Self::ToolCall
                 | Self::Status
                 | Self::Command
+                | Self::Compress
+                | Self::SelectContext
         )
     }
 

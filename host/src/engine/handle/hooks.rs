@@ -97,9 +97,12 @@ impl EngineHandle {
     ) -> Result<Emission, EngineFault> {
         let sink = &mut answer.returned.sink;
         if answer.status == abi::UNCHANGED {
-            return Ok(Emission::Unchanged {
-                reason: sink.error().to_owned(),
-            });
+            let written = sink.text().unwrap_or_default();
+            let reason = match sink.error() {
+                "" => written,
+                error => error.to_owned(),
+            };
+            return Ok(Emission::Unchanged { reason });
         }
         let emitted = sink
             .emitted()
