@@ -155,11 +155,11 @@ impl CallControl {
 
     /// Cancelled from outside, by the caller that has lost patience, or by the clock.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire) || self.from_outside() || self.left().is_zero()
+        self.cancelled.load(Ordering::Acquire) || self.is_called_off() || self.left().is_zero()
     }
 
     /// Cancelled by whoever steers the call.
-    pub(crate) fn from_outside(&self) -> bool {
+    pub(crate) fn is_called_off(&self) -> bool {
         self.outside.as_ref().is_some_and(PassControl::is_cancelled)
     }
 

@@ -80,10 +80,7 @@ impl Core {
         }
         let timeouts = &self.services.timeouts;
         match reply.wait(&control, timeouts.grace, timeouts.quick) {
-            Waited::Done(returned) => {
-                self.lane.settle();
-                Ok(returned)
-            }
+            Waited::Done(returned) => Ok(returned),
             Waited::StateAbandoned(returned) => {
                 self.note_abandoned();
                 tracing::warn!(
@@ -97,7 +94,7 @@ impl Core {
                 if slot == Slot::Compress {
                     self.discard_late_pass(session, pass_id, status);
                 }
-                Err(if control.from_outside() {
+                Err(if control.is_called_off() {
                     self.fault(FaultKind::Cancelled, slot, "was cancelled and did not stop")
                 } else {
                     let budget = control.budget().unwrap_or_default();

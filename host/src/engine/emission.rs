@@ -112,6 +112,7 @@ impl Collector {
     }
 
     fn try_keep(&mut self, list: u32, first: usize, count: usize) -> Result<(), String> {
+        self.check_sound()?;
         let at = usize::try_from(list).unwrap_or(usize::MAX);
         let Some(length) = self.lists.get(at).map(MessageList::len) else {
             return Err(format!(
@@ -155,6 +156,7 @@ impl Collector {
     }
 
     fn try_push(&mut self, json: Option<&[u8]>) -> Result<(), String> {
+        self.check_sound()?;
         let json = json.ok_or("push of NULL with a length")?;
         self.pushed += 1;
         self.pushed_bytes = self.pushed_bytes.saturating_add(json.len());
@@ -169,6 +171,11 @@ impl Collector {
         let message = Message::parse(text).map_err(|error| format!("push: {error}"))?;
         self.items.push(Emitted::Pushed(message));
         Ok(())
+    }
+
+    /// Behind a wrong piece nothing is taken any more, and nothing is worth reading.
+    fn check_sound(&self) -> Result<(), String> {
+        self.fault.clone().map_or(Ok(()), Err)
     }
 
     fn refuse(&mut self, why: String) -> abi::Status {

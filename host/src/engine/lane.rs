@@ -103,19 +103,6 @@ impl Lane {
         true
     }
 
-    /// Waits until the task whose answer has come has left the lane. It has nothing left to do but to return, but until
-    /// it has, the next call would find the lane busy.
-    pub(crate) fn settle(&self) {
-        let state = self.inner.lock();
-        // Far more than a thread needs to be scheduled again; if it is not, the next call says that the lane is busy.
-        let limit = Duration::from_secs(1);
-        drop(
-            self.inner
-                .changed
-                .wait_timeout_while(state, limit, |state| state.inside.is_some()),
-        );
-    }
-
     /// Runs a task on the caller's own thread if nothing else is inside; false, and nothing run, if so.
     pub(crate) fn run_here(
         &self,

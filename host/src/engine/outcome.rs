@@ -22,7 +22,7 @@ impl Core {
         let returned = self.call(request, here)?;
         let status = returned.status;
         if returned.late && (gives_something(slot) || status == abi::ERR_CANCELLED) {
-            let (kind, why) = if control.from_outside() {
+            let (kind, why) = if control.is_called_off() {
                 (FaultKind::Cancelled, "was cancelled".to_owned())
             } else {
                 let budget = control.budget().unwrap_or_default();

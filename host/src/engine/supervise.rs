@@ -80,7 +80,7 @@ impl<T> Reply<T> {
                 }
                 left
             } else {
-                if cancelled_at.is_none() && (control.left().is_zero() || control.from_outside()) {
+                if cancelled_at.is_none() && (control.left().is_zero() || control.is_called_off()) {
                     control.cancel();
                     cancelled_at = Some(now);
                 }

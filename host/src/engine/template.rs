@@ -143,7 +143,7 @@ impl Template {
             return Err(fault(format!("{why}; restart the program to try it again")));
         }
         if core.has(Slot::Clone) {
-            return self.copy().map_err(|cause| fault(cause));
+            return self.copy().map_err(fault);
         }
         if self.inner.is_registered {
             return Err(fault(
@@ -208,11 +208,7 @@ impl Template {
         if !entered {
             return Err("a call is still inside the registered instance".to_owned());
         }
-        let waited = reply.wait(&control, services.timeouts.grace, services.timeouts.quick);
-        if matches!(waited, Waited::Done(_)) {
-            core.lane.settle();
-        }
-        match waited {
+        match reply.wait(&control, services.timeouts.grace, services.timeouts.quick) {
             Waited::Done(Ok((new, state))) | Waited::StateAbandoned(Ok((new, state))) => Ok(Core {
                 lane: Lane::new(core.name(), Some(new)),
                 module: core.module.clone(),
@@ -294,11 +290,7 @@ fn create(
             "could not be called: the system gives no more threads".to_owned(),
         );
     }
-    let waited = reply.wait(&control, services.timeouts.grace, services.timeouts.quick);
-    if matches!(waited, Waited::Done(_)) {
-        lane.settle();
-    }
-    match waited {
+    match reply.wait(&control, services.timeouts.grace, services.timeouts.quick) {
         Waited::Done(Ok(state)) | Waited::StateAbandoned(Ok(state)) => Ok(Core {
             lane,
             module: module.clone(),

@@ -7,7 +7,7 @@ use hermes::engine::{
     Slot, TurnInfo, Usage,
 };
 
-use crate::support::{BUDGET, Host, Variant, conversation, logged};
+use crate::support::{Host, PATIENCE, Variant, conversation, logged};
 
 fn model(window: u64) -> ModelInfo {
     ModelInfo {
@@ -28,7 +28,7 @@ fn compress(engine: &mut EngineHandle) {
         messages: conversation(),
         ..CompressRequest::default()
     };
-    let control = PassControl::new(Some(BUDGET), None);
+    let control = PassControl::new(Some(PATIENCE), None);
     engine.compress(request, &control).unwrap();
 }
 
@@ -185,7 +185,7 @@ fn tables_of_older_and_newer_authors_work() {
         focus: Some("database schema".to_owned()),
         ..CompressRequest::default()
     };
-    old.compress(request, &PassControl::new(Some(BUDGET), None))
+    old.compress(request, &PassControl::new(Some(PATIENCE), None))
         .unwrap();
 
     let mut new = Host::new()
@@ -210,7 +210,7 @@ fn an_old_engines_own_failure_is_called_once_and_shown() {
         ..CompressRequest::default()
     };
     let fault = engine
-        .compress(request, &PassControl::new(Some(BUDGET), None))
+        .compress(request, &PassControl::new(Some(PATIENCE), None))
         .unwrap_err();
     assert!(fault.to_string().contains("boom"), "{fault}");
 }
@@ -341,7 +341,7 @@ fn the_built_in_takes_a_pass_that_the_engine_could_not_do() {
         messages: conversation(),
         ..CompressRequest::default()
     };
-    let control = PassControl::new(Some(BUDGET), None);
+    let control = PassControl::new(Some(PATIENCE), None);
     engine.compress(request.clone(), &control).unwrap_err();
     engine.compress_with_builtin(request, &control).unwrap();
     assert_eq!(engine.name(), "misfit", "for this pass only");

@@ -88,7 +88,7 @@ fn a_call_that_sleeps_is_given_up_in_every_slot() {
         for (slot, call) in calls {
             let list = &list;
             scope.spawn(move || {
-                let host = Host::new();
+                let host = Host::hasty();
                 let mut engine = host.engine(slot, "sleep");
                 let start = Instant::now();
                 call(&mut engine, list);
@@ -118,7 +118,7 @@ fn making_reading_and_ending_an_instance_may_hang_too() {
             let fault = Template::create(
                 &module(Variant::Plain),
                 Host::settings("create", "sleep"),
-                Host::new().services(),
+                Host::hasty().services(),
             )
             .err()
             .unwrap();
@@ -126,7 +126,7 @@ fn making_reading_and_ending_an_instance_may_hang_too() {
             assert!(start.elapsed() < LIMIT);
         });
         scope.spawn(|| {
-            let template = Host::new().template(Variant::Plain, "clone", "sleep");
+            let template = Host::hasty().template(Variant::Plain, "clone", "sleep");
             let start = Instant::now();
             let fault = template.clone_for_agent().unwrap_err();
             assert!(fault.cause.contains("given up"), "{fault}");
@@ -139,7 +139,7 @@ fn making_reading_and_ending_an_instance_may_hang_too() {
         });
         scope.spawn(|| {
             // The call's own result is taken, though the state behind it does not come.
-            let mut engine = Host::new().engine("state", "sleep");
+            let mut engine = Host::hasty().engine("state", "sleep");
             engine.update_model(&ModelInfo {
                 context_length: 300_000,
                 ..ModelInfo::default()
@@ -152,7 +152,7 @@ fn making_reading_and_ending_an_instance_may_hang_too() {
             assert_eq!(engine.state().context_length, 300_000);
         });
         scope.spawn(|| {
-            let host = Host::new();
+            let host = Host::hasty();
             let engine = host.engine("destroy", "sleep");
             let start = Instant::now();
             drop(engine);
@@ -165,7 +165,7 @@ fn making_reading_and_ending_an_instance_may_hang_too() {
 #[test]
 fn nothing_enters_while_a_call_is_inside_and_what_must_not_be_missed_waits() {
     // contract: PASS-10
-    let host = Host::new();
+    let host = Host::hasty();
     let mut engine = host.engine("compress", "sleep");
     let list = conversation();
     assert_eq!(pass(&mut engine, "p1"), Err(FaultKind::Timeout));
@@ -226,7 +226,7 @@ fn nothing_enters_while_a_call_is_inside_and_what_must_not_be_missed_waits() {
 fn a_late_result_changes_nothing() {
     // contract: PASS-4, HOOK-2
     // case: 34
-    let host = Host::new();
+    let host = Host::hasty();
     let mut engine = host.engine("compress", "sleep, then write");
     let messages = conversation();
     let before: Vec<_> = messages.messages().to_vec();
@@ -269,7 +269,7 @@ fn progress_extends_a_pass_up_to_the_ceiling() {
     // contract: PASS-4
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut engine = Host::new().engine("compress", "progress");
+            let mut engine = Host::hasty().engine("compress", "progress");
             let control = PassControl::new(Some(BUDGET), Some(Duration::from_secs(20)));
             let request = CompressRequest {
                 messages: conversation(),
@@ -281,7 +281,7 @@ fn progress_extends_a_pass_up_to_the_ceiling() {
             assert_eq!(control.progress(), (24, 24));
         });
         scope.spawn(|| {
-            let mut engine = Host::new().engine("compress", "progress");
+            let mut engine = Host::hasty().engine("compress", "progress");
             let control = PassControl::new(Some(BUDGET), Some(BUDGET));
             let request = CompressRequest {
                 messages: conversation(),
@@ -303,7 +303,7 @@ fn progress_extends_a_pass_up_to_the_ceiling() {
 fn a_cancelled_pass_stops_and_is_no_failure() {
     // contract: PASS-4
     for _ in 0..4 {
-        let mut engine = Host::new().engine("compress", "stop when cancelled");
+        let mut engine = Host::hasty().engine("compress", "stop when cancelled");
         let control = PassControl::new(Some(Duration::from_secs(30)), None);
         let request = CompressRequest {
             messages: conversation(),
@@ -327,7 +327,7 @@ fn a_cancelled_pass_stops_and_is_no_failure() {
 #[test]
 fn without_a_timeout_a_pass_runs_on_the_callers_thread() {
     // contract: PASS-1, PASS-2
-    let mut engine = Host::new().engine("compress", "progress");
+    let mut engine = Host::hasty().engine("compress", "progress");
     let request = CompressRequest {
         messages: conversation(),
         ..CompressRequest::default()
@@ -341,13 +341,13 @@ fn without_a_timeout_a_pass_runs_on_the_callers_thread() {
 
 #[test]
 fn idle_runs_until_there_is_nothing_more_or_a_turn_begins() {
-    let mut engine = Host::new().engine("idle", "more");
+    let mut engine = Host::hasty().engine("idle", "more");
     let control = PassControl::new(None, None);
     assert_eq!(engine.idle(&control), IdleOutcome::More);
     assert_eq!(engine.idle(&control), IdleOutcome::More);
     assert_eq!(engine.idle(&control), IdleOutcome::Done);
 
-    let mut engine = Host::new().engine("idle", "stop when cancelled");
+    let mut engine = Host::hasty().engine("idle", "stop when cancelled");
     let switch = control.clone();
     let stopper = thread::spawn(move || {
         thread::sleep(Duration::from_millis(50));
@@ -364,7 +364,7 @@ fn idle_runs_until_there_is_nothing_more_or_a_turn_begins() {
 #[test]
 fn a_library_with_three_abandoned_calls_is_out() {
     // contract: SAFE-4
-    let host = Host::new();
+    let host = Host::hasty();
     let template = host.template(Variant::Plain, "turn_complete", "sleep");
     let mut engines: Vec<EngineHandle> = (0..4)
         .map(|_| template.clone_for_agent().unwrap())
@@ -395,7 +395,7 @@ fn a_library_with_three_abandoned_calls_is_out() {
 #[test]
 fn four_passes_run_at_once_and_a_fifth_waits_its_turn() {
     // contract: PASS-5, PASS-12
-    let host = Host::new();
+    let host = Host::hasty();
     let template = host.template(Variant::Plain, "compress", "progress");
     let barrier = Arc::new(Barrier::new(6));
     let workers: Vec<_> = (0..6)
@@ -425,7 +425,7 @@ fn four_passes_run_at_once_and_a_fifth_waits_its_turn() {
 #[test]
 fn shutting_down_names_what_was_not_delivered() {
     // contract: PASS-10
-    let host = Host::new();
+    let host = Host::hasty();
     let mut engine = host.engine("session_reset", "sleep");
     engine.session_reset();
     assert_eq!(engine.update_from_response(&usage(1)), Delivery::Waiting);

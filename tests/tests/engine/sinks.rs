@@ -4,14 +4,14 @@ use hermes::engine::{
     CompressRequest, Emission, Emitted, EngineHandle, MessageList, PassControl, repeated_uids,
 };
 
-use crate::support::{BUDGET, Host, conversation, list};
+use crate::support::{Host, PATIENCE, conversation, list};
 
 fn compress(engine: &mut EngineHandle, messages: &MessageList) -> Vec<Emitted> {
     let request = CompressRequest {
         messages: messages.clone(),
         ..CompressRequest::default()
     };
-    let control = PassControl::new(Some(BUDGET), None);
+    let control = PassControl::new(Some(PATIENCE), None);
     match engine.compress(request, &control).unwrap() {
         Emission::Messages(items) => items,
         Emission::Unchanged { reason } => panic!("unchanged: {reason}"),

@@ -13,7 +13,9 @@ use hermes_message::Message;
 use hermes_plugin_api::{abi, engine_module};
 use serde_json::json;
 
-/// What a call may take here, where a misfit sleeps for 1.5 s.
+/// What a call may take where nothing sleeps: a machine that is busy with something else must not matter.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// What a call may take where a misfit sleeps for 1.5 s.
 pub const BUDGET: Duration = Duration::from_millis(500);
 /// The grace behind it.
 pub const GRACE: Duration = Duration::from_millis(200);
@@ -141,14 +143,23 @@ pub struct Host {
 
 impl Host {
     pub fn new() -> Self {
+        Self::with(PATIENCE)
+    }
+
+    /// One that gives calls up soon.
+    pub fn hasty() -> Self {
+        Self::with(BUDGET)
+    }
+
+    fn with(budget: Duration) -> Self {
         Self {
             ledger: Ledger::new(),
             log: Arc::default(),
             timeouts: Timeouts {
-                hooks: BUDGET,
-                quick: BUDGET,
-                lifecycle: BUDGET,
-                tools: BUDGET,
+                hooks: budget,
+                quick: budget,
+                lifecycle: budget,
+                tools: budget,
                 grace: GRACE,
             },
         }
