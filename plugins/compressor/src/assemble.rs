@@ -1,0 +1,193 @@
+//! The new list: what stays, shortened where needed, and the summary at the place and in the role that keep user and
+//! assistant alternating.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use hermes_message::Role;
+
+use crate::boundaries::Bounds;
+use crate::carrier;
+use crate::fit::{self, Cut};
+use crate::row::{Body, Row};
+
+/// One step of the new list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// These messages as they are.
+    Keep(Range<usize>),
+    /// This message with a new text; its identity goes with it.
+    Edit {
+        /// Index in the old list.
+        index: usize,
+        /// The new text.
+        json: String,
+    },
+    /// A new message.
+    Push {
+        /// Its text.
+        json: String,
+    },
+}
+
+/// How a summary gets into the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A message of its own in this role.
+    Own(Role),
+    /// A user's message of its own, and an assistant's after it, because a user message follows.
+    Acknowledged,
+    /// Behind the words of the message before it.
+    JoinBefore(usize),
+    /// Behind the words of the message after it.
+    JoinAfter(usize),
+}
+
+/// Chooses the place. No message of a person is joined while it is the newest.
+#[must_use]
+pub fn place(rows: &[Row<'_>], bounds: &Bounds) -> Place {
+    let speaks = |at: &usize| matches!(rows[*at].role, Role::User | Role::Assistant | Role::Tool);
+    let before = (bounds.first()..bounds.head_end).rev().find(speaks);
+    let after = bounds
+        .pinned
+        .or_else(|| (bounds.tail_start..rows.len()).find(speaks));
+    let role = |at: Option<usize>| at.map(|at| rows[at].role);
+    let (previous, next) = (role(before), role(after));
+
+    if previous != Some(Role::User) && next != Some(Role::User) {
+        return Place::Own(Role::User);
+    }
+    // Behind a result or a user's message the assistant may speak, but not before one of its own.
+    if matches!(previous, Some(Role::User | Role::Tool)) && next != Some(Role::Assistant) {
+        return Place::Own(Role::Assistant);
+    }
+    match (before, after) {
+        (_, Some(at)) if next == Some(Role::User) && Some(at) != bounds.newest_user => {
+            Place::JoinAfter(at)
+        }
+        (Some(at), _) if previous == Some(Role::User) && Some(at) != bounds.newest_user => {
+            Place::JoinBefore(at)
+        }
+        _ => Place::Acknowledged,
+    }
+}
+
+/// Writes the list. `summary`: the carrier's text, `None` when nothing was summed up and everything stays.
+#[must_use]
+pub fn write(
+    rows: &[Row<'_>],
+    bounds: &Bounds,
+    cuts: &BTreeMap<usize, Cut>,
+    summary: Option<&str>,
+    carriers: &[usize],
+) -> Vec<Step> {
+    let mut steps = Steps::default();
+    let place = place(rows, bounds);
+    for at in 0..bounds.head_end.max(bounds.first()) {
+        let joined = summary.filter(|_| place == Place::JoinBefore(at));
+        steps.message(rows, at, cuts, joined, carriers);
+    }
+    match (summary, place) {
+        (None, _) => {
+            for at in bounds.head_end..bounds.tail_start {
+                steps.message(rows, at, cuts, None, carriers);
+            }
+        }
+        (Some(text), Place::Own(role)) => steps.push(carrier::message(role, text)),
+        (Some(text), Place::Acknowledged) => {
+            steps.push(carrier::message(Role::User, text));
+            steps.push(carrier::acknowledgement());
+        }
+        (Some(_), Place::JoinBefore(_) | Place::JoinAfter(_)) => {}
+    }
+    if summary.is_some()
+        && let Some(at) = bounds.pinned
+    {
+        steps.message(rows, at, cuts, None, carriers);
+    }
+    for at in bounds.tail_start..rows.len() {
+        let joined = summary.filter(|_| place == Place::JoinAfter(at));
+        steps.message(rows, at, cuts, joined, carriers);
+    }
+    steps.0
+}
+
+#[derive(Default)]
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn push(&mut self, json: String) {
+        self.0.push(Step::Push { json });
+    }
+
+    fn message(
+        &mut self,
+        rows: &[Row<'_>],
+        index: usize,
+        cuts: &BTreeMap<usize, Cut>,
+        joined: Option<&str>,
+        carriers: &[usize],
+    ) {
+        let row = &rows[index];
+        let mut json = cuts.get(&index).and_then(|cut| fit::apply(row, *cut));
+        if carriers.contains(&index) && !cuts.contains_key(&index) {
+            // A person's own words that an earlier summary had joined: the words stay, the summary is in the new one.
+            json = carrier::unjoin(row.json);
+        }
+        if let Some(text) = joined {
+            json = carrier::join(json.as_deref().unwrap_or(row.json), text).or(json);
+        }
+        match json {
+            Some(json) => self.0.push(Step::Edit { index, json }),
+            None => match self.0.last_mut() {
+                Some(Step::Keep(range)) if range.end == index => range.end += 1,
+                _ => self.0.push(Step::Keep(index..index + 1)),
+            },
+        }
+    }
+}
+
+/// Moves the beginning of the tail past messages that say nothing: a request drops them, and with them the alternation
+/// that was built on them.
+pub fn skip_blank(rows: &[Row<'_>], bounds: &mut Bounds) {
+    while let Some(row) = rows.get(bounds.tail_start) {
+        let blank = row.role == Role::Assistant
+            && !row.calls
+            && row.tokens < 24
+            && Body::read(row.json).is_blank();
+        if !blank
+            || bounds.tail_start + 1 >= rows.len()
+            || Some(bounds.tail_start) == bounds.newest_user
+        {
+            break;
+        }
+        bounds.tail_start += 1;
+    }
+}
+
+/// Moves the tail's beginning one group up where that spares a summary from joining a message, at little cost.
+pub fn avoid_join(rows: &[Row<'_>], bounds: &mut Bounds, carriers: &[usize], affordable: u64) {
+    if !matches!(place(rows, bounds), Place::JoinAfter(_)) || bounds.middle() < 4 {
+        return;
+    }
+    let mut start = bounds.tail_start - 1;
+    while start > bounds.head_end && rows[start].role == Role::Tool {
+        start -= 1;
+    }
+    let group = start..bounds.tail_start;
+    let cost: u64 = rows[group.clone()].iter().map(Row::cost).sum();
+    let fits = start > bounds.head_end + 1
+        && rows[start].role == Role::Assistant
+        && cost <= affordable
+        && !group.clone().any(|at| carriers.contains(&at));
+    if !fits {
+        return;
+    }
+    let tried = Bounds {
+        tail_start: start,
+        ..bounds.clone()
+    };
+    if matches!(place(rows, &tried), Place::Own(_)) {
+        *bounds = tried;
+    }
+}

@@ -1,0 +1,240 @@
+//! How much a sentence is worth keeping, and under which heading.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use hermes_message::Role;
+
+use super::sections::Section;
+use super::words::{Shape, key, words};
+
+/// A map whose keys are hashes already.
+pub(crate) type Counts = HashMap<u64, u32, BuildHasherDefault<Ready>>;
+
+#[derive(Default)]
+pub(crate) struct Ready(u64);
+
+impl Hasher for Ready {
+    fn finish(&self) -> u64 {
+        // The table takes its position from the high bits, too.
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes
+            .iter()
+            .fold(self.0, |hash, byte| (hash << 8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+}
+
+/// How often words occur, to tell the rare ones.
+#[derive(Default)]
+pub(crate) struct Frequency {
+    counts: Counts,
+}
+
+impl Frequency {
+    pub(crate) fn learn(&mut self, text: &str) {
+        for word in words(text) {
+            *self.counts.entry(key(word.text)).or_default() += 1;
+        }
+    }
+
+    /// Once or twice in the whole conversation.
+    fn is_rare(&self, word: &str) -> bool {
+        self.counts.get(&key(word)).is_none_or(|count| *count <= 2)
+    }
+
+    /// How common a word is: 0 for a rare one, more for one that is said all the time.
+    fn commonness(&self, word: &str) -> u32 {
+        self.counts
+            .get(&key(word))
+            .map_or(0, |count| count.checked_ilog2().unwrap_or(0))
+    }
+}
+
+const DECISIONS: [&str; 18] = [
+    "decided",
+    "decision",
+    "decide to",
+    "we'll use",
+    "we will use",
+    "let's use",
+    "going with",
+    "go with",
+    "chose ",
+    "chosen",
+    "instead of",
+    "agreed",
+    "settled on",
+    "opted",
+    "rather than",
+    "entschieden",
+    "决定",
+    "決定",
+];
+const CONSTRAINTS: [&str; 22] = [
+    "must ",
+    "must not",
+    "never ",
+    "always ",
+    "don't ",
+    "do not ",
+    "prefer",
+    "only use",
+    "required",
+    "requirement",
+    "no more than",
+    "at most",
+    "at least",
+    "make sure",
+    "please keep",
+    "deadline",
+    "not allowed",
+    "immer ",
+    "niemals",
+    "必须",
+    "不要",
+    "してください",
+];
+const ERRORS: [&str; 18] = [
+    "error",
+    "failed",
+    "failure",
+    "panic",
+    "exception",
+    "traceback",
+    "cannot ",
+    "not found",
+    "timed out",
+    "timeout",
+    "segfault",
+    "crash",
+    "denied",
+    "undefined",
+    "broken",
+    "fehler",
+    "错误",
+    "エラー",
+];
+const FIXES: [&str; 14] = [
+    "fixed",
+    "fix:",
+    "fix was",
+    "the fix",
+    "solved",
+    "resolved by",
+    "solution",
+    "workaround",
+    "root cause",
+    "caused by",
+    "because of",
+    "the cause",
+    "behoben",
+    "修复",
+];
+const BLOCKED: [&str; 6] = [
+    "blocked",
+    "waiting for",
+    "waiting on",
+    "can't proceed",
+    "cannot proceed",
+    "depends on",
+];
+const RESOLVED: [&str; 5] = [
+    "answer is",
+    "the answer",
+    "confirmed",
+    "turns out",
+    "it is called",
+];
+
+/// What a scored sentence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Score {
+    pub(crate) section: Section,
+    pub(crate) value: u32,
+}
+
+/// Scores one sentence. 0: not worth keeping.
+pub(crate) fn score(sentence: &str, role: Role, frequency: &Frequency, focus: &[u64]) -> Score {
+    let mut paths = 0_u32;
+    let mut numbers = 0_u32;
+    let mut identifiers = 0_u32;
+    let mut names = 0_u32;
+    let mut rare = 0_u32;
+    let mut common = 0_u32;
+    let mut count = 0_u32;
+    let mut on_focus = 0_u32;
+    for word in words(sentence) {
+        count += 1;
+        let is_rare = frequency.is_rare(word.text);
+        // What everybody mentions all the time tells nothing, whatever it looks like.
+        let telling = if is_rare {
+            2
+        } else {
+            u32::from(frequency.commonness(word.text) < 5)
+        };
+        match word.shape {
+            Shape::Path | Shape::Address => paths += telling,
+            Shape::Number => numbers += telling,
+            Shape::Identifier => identifiers += telling,
+            Shape::Name => names += telling,
+            Shape::Plain => {}
+        }
+        rare += u32::from(is_rare);
+        common += frequency.commonness(word.text);
+        on_focus += u32::from(!focus.is_empty() && focus.contains(&key(word.text)));
+    }
+    if count == 0 {
+        return Score {
+            section: Section::Critical,
+            value: 0,
+        };
+    }
+    let lower = sentence.to_lowercase();
+    let has = |list: &[&str]| list.iter().any(|word| lower.contains(word));
+    let (decision, constraint, error, fix) = (
+        has(&DECISIONS),
+        role == Role::User && has(&CONSTRAINTS),
+        has(&ERRORS),
+        has(&FIXES),
+    );
+
+    let mut value = paths.min(4) * 3
+        + numbers.min(6) * 3
+        + identifiers.min(4) * 2
+        + names.min(6) * 2
+        + rare.min(6) * 3;
+    for (hit, worth) in [(decision, 14), (constraint, 10), (error, 7), (fix, 12)] {
+        value += if hit { worth } else { 0 };
+    }
+    // A sentence made of the words that all others are made of is filler even if it names a file.
+    let dull = common / count;
+    value = value * 12 / (10 + dull * 2);
+    value = match role {
+        Role::User => value * 13 / 10,
+        Role::Tool => value / 2,
+        _ => value,
+    };
+    value += on_focus.min(4) * 20;
+
+    let section = if fix || error {
+        Section::Errors
+    } else if decision {
+        Section::Decisions
+    } else if constraint {
+        Section::Constraints
+    } else if has(&BLOCKED) {
+        Section::Blocked
+    } else if role != Role::Tool && has(&RESOLVED) {
+        Section::Resolved
+    } else {
+        Section::Critical
+    };
+    Score { section, value }
+}

@@ -1,0 +1,195 @@
+//! How far the messages that stay are shortened.
+//!
+//! In this order, and only as far as needed: old tool results in a lean tail become one line; if the tail still exceeds
+//! one and a half times its budget, its tool results are cut, except those of the last three messages; if the whole still
+//! does not fit, all tool results and assistant texts are; then older user messages; and at the very last, when the
+//! request could not be sent at all otherwise, the newest user message.
+
+use std::collections::BTreeMap;
+
+use hermes_message::Role;
+
+use crate::Settings;
+use crate::boundaries::{self, Bounds};
+use crate::prune;
+use crate::row::Row;
+use crate::settings::TailMode;
+
+/// Estimate of a result that has become one line.
+const ONE_LINE: u64 = 70;
+/// Results above this estimate (about 1,500 characters) are worth a line.
+const LONG_RESULT: u64 = 375;
+/// No message is cut below this.
+const SMALLEST: u64 = 120;
+/// Messages at the very end whose results are cut late.
+const LAST: usize = 3;
+/// Tool results with images that keep them.
+const IMAGES: usize = 3;
+
+/// What happens to a message that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// A tool result becomes one line.
+    OneLine,
+    /// Long arguments are shortened.
+    Arguments,
+    /// Images become words.
+    Images,
+    /// The body is cut to so many tokens.
+    To(u64),
+}
+
+/// Room for the messages that stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The tail's budget.
+    pub tail: u64,
+    /// Everything together should be below this, the summary not counted.
+    pub all: u64,
+    /// Everything together must be below this, or the request cannot be sent.
+    pub hard: u64,
+}
+
+/// Decides. Messages without an entry stay as they are.
+#[must_use]
+pub fn plan(
+    rows: &[Row<'_>],
+    bounds: &Bounds,
+    settings: &Settings,
+    room: Room,
+) -> BTreeMap<usize, Cut> {
+    let kept: Vec<usize> = (0..rows.len())
+        .filter(|at| !bounds.is_middle(*at))
+        .collect();
+    let mut fit = Fit {
+        rows,
+        cuts: BTreeMap::new(),
+        costs: rows.iter().map(Row::cost).collect(),
+    };
+
+    let fresh = boundaries::fresh_rounds(rows, bounds.tail_start);
+    for &at in kept.iter().filter(|at| **at >= bounds.first()) {
+        let row = &rows[at];
+        let in_head = at < bounds.tail_start;
+        let old = in_head || (settings.tail_mode == TailMode::Lean && at < fresh);
+        if row.role == Role::Tool && old && row.cost() >= LONG_RESULT {
+            fit.set(at, Cut::OneLine, ONE_LINE);
+        } else if row.calls && in_head && row.json.len() > prune::LONG_ARGUMENTS {
+            fit.cuts.insert(at, Cut::Arguments);
+        }
+    }
+    let mut pictures = 0;
+    for &at in kept.iter().rev() {
+        if rows[at].role == Role::Tool && rows[at].multimodal && !fit.cuts.contains_key(&at) {
+            pictures += 1;
+            if pictures > IMAGES {
+                fit.cuts.insert(at, Cut::Images);
+            }
+        }
+    }
+    if settings.tail_mode == TailMode::Lean && settings.tail_assistant_max_chars > 0 {
+        let newest = rows.iter().rposition(|row| row.role == Role::Assistant);
+        let most = u64::try_from(settings.tail_assistant_max_chars / 4)
+            .unwrap_or(u64::MAX)
+            .max(SMALLEST);
+        for &at in kept
+            .iter()
+            .filter(|at| **at >= bounds.tail_start && Some(**at) != newest)
+        {
+            if rows[at].role == Role::Assistant && rows[at].cost() > most {
+                fit.set(at, Cut::To(most), most);
+            }
+        }
+    }
+
+    let tail: Vec<usize> = kept
+        .iter()
+        .copied()
+        .filter(|at| *at >= bounds.tail_start)
+        .collect();
+    let is_result = |at: &usize| rows[*at].role == Role::Tool;
+    let early = tail.len().saturating_sub(LAST);
+    fit.level(&tail, room.tail + room.tail / 2, |at| {
+        is_result(at) && tail[..early].contains(at)
+    });
+    fit.level(&kept, room.all, is_result);
+    fit.level(&kept, room.all, |at| {
+        is_result(at) || rows[*at].role == Role::Assistant
+    });
+    let newest = bounds.newest_user;
+    fit.level(&kept, room.hard, |at| {
+        rows[*at].role != Role::System && Some(*at) != newest
+    });
+    fit.level(&kept, room.hard, |at| Some(*at) == newest);
+    fit.cuts
+}
+
+struct Fit<'a> {
+    rows: &'a [Row<'a>],
+    cuts: BTreeMap<usize, Cut>,
+    costs: Vec<u64>,
+}
+
+impl Fit<'_> {
+    fn set(&mut self, at: usize, cut: Cut, cost: u64) {
+        self.cuts.insert(at, cut);
+        self.costs[at] = cost.min(self.rows[at].cost());
+    }
+
+    /// Lowers the largest of those that may be cut until all of `among` fit.
+    fn level(&mut self, among: &[usize], room: u64, may: impl Fn(&usize) -> bool) {
+        let total: u64 = among.iter().map(|at| self.costs[*at]).sum();
+        if total <= room {
+            return;
+        }
+        let cuttable: Vec<usize> = among
+            .iter()
+            .copied()
+            .filter(|at| may(at) && self.costs[*at] > SMALLEST)
+            .collect();
+        let fixed = total - cuttable.iter().map(|at| self.costs[*at]).sum::<u64>();
+        let cap = cap(
+            cuttable.iter().map(|at| self.costs[*at]).collect(),
+            room.saturating_sub(fixed),
+        )
+        .max(SMALLEST);
+        for at in cuttable {
+            if self.costs[at] > cap {
+                self.set(at, Cut::To(cap), cap);
+            }
+        }
+    }
+}
+
+/// The largest cap under which these fit.
+fn cap(mut costs: Vec<u64>, room: u64) -> u64 {
+    costs.sort_unstable();
+    let mut left = room;
+    for (place, cost) in costs.iter().enumerate() {
+        let sharers = u64::try_from(costs.len() - place).unwrap_or(1).max(1);
+        if cost.saturating_mul(sharers) > left {
+            return left / sharers;
+        }
+        left -= cost;
+    }
+    u64::MAX
+}
+
+/// The shortened message. `None` when it cannot get shorter.
+#[must_use]
+pub fn apply(row: &Row<'_>, cut: Cut) -> Option<String> {
+    match cut {
+        Cut::OneLine => prune::one_line(row.json),
+        Cut::Arguments => prune::cut_arguments(row.json),
+        Cut::Images => prune::without_images(row.json),
+        Cut::To(most) => {
+            let lean = if row.multimodal && row.role == Role::Tool {
+                prune::without_images(row.json)
+            } else {
+                None
+            };
+            let json = lean.as_deref().unwrap_or(row.json);
+            prune::cut_body(json, row.cost(), most).or(lean)
+        }
+    }
+}
