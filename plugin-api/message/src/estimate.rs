@@ -2,8 +2,7 @@
 //!
 //! No vocabulary is loaded. The guess is a sum over neighbouring characters: what a letter costs
 //! depends on whether a letter, a blank or a digit stands before it, because that is where a
-//! tokenizer cuts. The weights (`weights.rs`) were fitted to o200k over prose, code, logs,
-//! JSON and base64, and over prose of a dozen scripts.
+//! tokenizer cuts. The weights (`weights.rs`) were fitted to o200k.
 
 mod weights;
 
@@ -141,9 +140,17 @@ fn weigh(text: &str) -> u64 {
             if c.is_ascii() {
                 break;
             }
-            sum += u64::from(weights::of_wide(c));
+            let script = weights::script(c);
+            sum += u64::from(weights::SCRIPT[script]);
             rest = &rest[c.len_utf8()..];
-            (last, row) = (0, WIDE);
+            (last, row) = (
+                0,
+                if script <= weights::LATIN {
+                    weights::LOWER
+                } else {
+                    WIDE
+                },
+            );
         }
     }
     sum

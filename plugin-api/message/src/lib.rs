@@ -26,8 +26,10 @@ mod message;
 mod wire;
 
 pub mod build;
+pub mod cut;
 pub mod estimate;
 pub mod format;
+pub mod redact;
 pub mod repair;
 pub mod sequence;
 

@@ -125,7 +125,8 @@ fn calls_that_share_an_id_in_one_message_each_take_one_result() {
 #[test]
 fn each_rule_is_seen_where_it_is_broken() {
     let blank = || msg(r#"{"role":"assistant","content":null}"#);
-    let cases: Vec<(Vec<Message>, Vec<(usize, Rule)>)> = vec![
+    type Case = (Vec<Message>, Vec<(usize, Rule)>);
+    let cases: Vec<Case> = vec![
         (vec![system("s"), user("u")], vec![]),
         (
             vec![
