@@ -15,13 +15,16 @@ pub mod edit;
 mod home;
 mod json;
 mod key;
+mod load;
 mod model;
+mod places;
 mod plugins;
 mod problem;
 mod read;
 mod resolve;
 mod text;
 mod timeouts;
+mod value;
 
 pub use check::{Serves, check};
 pub use compression::{Compression, TailMode};
@@ -32,10 +35,11 @@ pub use plugins::{PluginEntry, Plugins};
 pub use problem::{Problem, ProblemKind, Severity};
 pub use timeouts::Timeouts;
 
-use read::{Places, Reader};
+use load::{engine_name, parse, read_bounded};
+use places::Places;
+use read::Reader;
 use serde_json::Value as Json;
 use serde_yaml::{Mapping, Value};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The name of the built-in engine, which serves unless the file names another (SEL-1, SEL-6).
@@ -72,7 +76,7 @@ const HOST_SECTIONS: &[&str] = &[
 ];
 
 /// A configuration as it holds: the resolved tree, the typed sections, and what was wrong.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     path: PathBuf,
     exists: bool,
@@ -266,6 +270,13 @@ impl Config {
         self.find(&key.parts()).map(json::to_json)
     }
 
+    /// Does this key hold something that must not be shown without being asked for?
+    pub fn is_secret(key: &KeyPath) -> bool {
+        key.names()
+            .last()
+            .is_some_and(|name| value::is_secret(name))
+    }
+
     /// The value that holds for a key: for the keys of ours the valid one or its default, for all others what the file
     /// says.
     pub fn effective(&self, key: &KeyPath) -> Option<Json> {
@@ -293,143 +304,20 @@ impl Config {
     fn find(&self, key: &[&str]) -> Option<&Value> {
         let root = self.root.as_ref()?;
         let (first, rest) = key.split_first()?;
-        let start = read::child_of(root, first)?;
+        let start = value::child_of(root, first)?;
         rest.iter()
-            .try_fold(start, |value, name| read::child(value, name))
+            .try_fold(start, |value, name| value::child(value, name))
     }
 }
 
-/// Reads at most one byte more than is allowed, so that a huge file costs no more than a large one.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let file = std::fs::File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
+/// Without the content: files hold keys of providers.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("path", &self.path)
+            .field("engine", &self.engine)
+            .field("broken", &self.broken)
+            .field("problems", &self.problems)
+            .finish_non_exhaustive()
     }
-    let mut bytes = Vec::new();
-    file.take(text::MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-type Parsed = (Option<Mapping>, Places, Vec<Problem>);
-
-fn parse(bytes: &[u8], path: &Path) -> Result<Parsed, Box<Problem>> {
-    let broken = |kind, message: String| {
-        let message = format!("{message}; defaults are used");
-        Problem::new(kind, Severity::Error, path, message)
-    };
-    let text = text::decode(bytes).map_err(|error| {
-        let problem = broken(ProblemKind::Unreadable, error.to_string());
-        Box::new(
-            problem
-                .at(error.place())
-                .hint("save the file as UTF-8 text"),
-        )
-    })?;
-    let (_, body) = text::split_bom(text);
-    let syntax = |error: document::SyntaxError| {
-        let problem = broken(
-            ProblemKind::Syntax,
-            format!("broken YAML: {}", error.message),
-        );
-        let hint = match stray_bom(text, body) {
-            Some((at, (line, _))) => format!(
-                "delete the invisible byte order mark U+FEFF in line {line}, at byte {at} of the file"
-            ),
-            None => {
-                "correct the file with an editor; no command writes to it until then".to_owned()
-            }
-        };
-        Box::new(problem.at(error.place).hint(hint))
-    };
-    let document = document::Document::parse(body).map_err(syntax)?;
-    let mut problems: Vec<Problem> = resolve::duplicates(&document)
-        .iter()
-        .map(|found| duplicate(found, path))
-        .collect();
-    let root = match document.parts().first() {
-        None => None,
-        Some(part) => Some((
-            resolve::resolve(&document, part.root).map_err(syntax)?,
-            part.root,
-        )),
-    };
-    let mapping = match root {
-        None | Some((Value::Null, _)) => None,
-        Some((Value::Mapping(mapping), _)) => Some(mapping),
-        Some((other, id)) => {
-            let message = format!(
-                "the file is {}, expected a mapping of sections such as `context:`; defaults are used",
-                read::show(&other)
-            );
-            problems.push(
-                Problem::new(ProblemKind::Shape, Severity::Error, path, message)
-                    .at(Some(document.node(id).place))
-                    .hint("write sections at the start of the line, their keys indented below"),
-            );
-            None
-        }
-    };
-    if let Some(second) = document.parts().get(1) {
-        let message = format!(
-            "a second document begins at line {}; only the first one is read",
-            second.line
-        );
-        problems.push(
-            Problem::new(ProblemKind::Shape, Severity::Warning, path, message)
-                .at(Some((second.line, 1)))
-                .hint("remove the line `---` and what follows, or move it above"),
-        );
-    }
-    if let Some((at, place)) = stray_bom(text, body) {
-        let message = format!(
-            "a byte order mark stands inside the text at byte {at}; the key or value beside it is not recognised"
-        );
-        problems.push(
-            Problem::new(ProblemKind::Shape, Severity::Warning, path, message)
-                .at(Some(place))
-                .hint("delete the invisible character U+FEFF there"),
-        );
-    }
-    Ok((mapping, Places::new(document), problems))
-}
-
-/// A byte order mark behind the start, as careless programs leave it: its offset in the file and its place.
-fn stray_bom(text: &str, body: &str) -> Option<(usize, (usize, usize))> {
-    let at = body.find(text::BOM)?;
-    Some((
-        text.len() - body.len() + at,
-        text::place_at_end(&body[..at]),
-    ))
-}
-
-fn duplicate(found: &resolve::Duplicate, path: &Path) -> Problem {
-    let message = format!(
-        "the key {} stands twice, at line {} and at line {}; the last one counts",
-        found.key, found.first_line, found.last.0
-    );
-    Problem::new(ProblemKind::Duplicate, Severity::Warning, path, message)
-        .at(Some(found.last))
-        .key(found.key.clone())
-        .hint(format!(
-            "remove line {} or line {}",
-            found.first_line, found.last.0
-        ))
-}
-
-fn engine_name(reader: &mut Reader<'_>) -> String {
-    let key = ["context", "engine"];
-    reader.section(&["context"]);
-    if let Some(value @ (Value::Sequence(_) | Value::Mapping(_))) = reader.value(&key) {
-        let message = format!(
-            "context.engine is {}, expected the name of one engine; {BUILT_IN_ENGINE} is used",
-            read::show(value)
-        );
-        let hint = "write one name, such as `engine: compressor`".to_owned();
-        reader.report(ProblemKind::Shape, Severity::Warning, &key, message, hint);
-        return BUILT_IN_ENGINE.to_owned();
-    }
-    reader
-        .text(&key)
-        .unwrap_or_else(|| BUILT_IN_ENGINE.to_owned())
 }

@@ -8,6 +8,7 @@ mod editing;
 mod property;
 #[path = "config/reading.rs"]
 mod reading;
+#[cfg(unix)]
 #[path = "config/safety.rs"]
 mod safety;
 #[path = "config/support.rs"]

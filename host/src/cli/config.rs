@@ -115,7 +115,13 @@ pub fn report_outcome(
     globals: &Globals,
 ) -> Result<Exit, CliError> {
     let config = Config::from_file(path);
-    let value = config.get(key).unwrap_or(Json::Null);
+    // Nobody wants a key of a provider in the scroll-back or in a log.
+    let hidden = KeyPath::parse(key).is_ok_and(|key| Config::is_secret(&key));
+    let value = if hidden {
+        Json::from("(hidden)")
+    } else {
+        config.get(key).unwrap_or(Json::Null)
+    };
     let line = match outcome {
         Outcome::Changed { line } => Some(*line),
         Outcome::Unchanged => config.place(key).map(|(line, _)| line),
@@ -142,6 +148,28 @@ pub fn report_outcome(
         ))?,
     }
     Ok(Exit::Done)
+}
+
+/// `plugins use NAME` behind the search for the engine: asks whether it would serve, and writes `context.engine`
+/// (CLI-2). One that would not is only written with `force`; the reason is told either way.
+pub fn use_engine(
+    path: &Path,
+    name: &str,
+    force: bool,
+    globals: &Globals,
+    serves: Serves<'_>,
+) -> Result<Exit, CliError> {
+    if let Err(reason) = serves(name) {
+        if !force {
+            let message = format!("{name} would not serve: {reason}; nothing was written");
+            return Err(CliError::new("engine", message).hint(format!(
+                "`hermes plugins why {name}` tells more; --force writes it anyway"
+            )));
+        }
+        output::warning(format!("{name} would not serve: {reason}"));
+    }
+    let outcome = edit::write_engine(path, name).map_err(|error| edit_error(&error))?;
+    report_outcome(path, "context.engine", &outcome, globals)
 }
 
 /// What a person reads when a file was left as it is: exit 1, or 2 if the request itself was wrong.

@@ -2,7 +2,8 @@
 
 use super::json::key_text;
 use super::problem::{ProblemKind, Severity};
-use super::read::{Reader, show, untag};
+use super::read::Reader;
+use super::value::{show, untag};
 use serde_json::{Map, Value as Json};
 use serde_yaml::Value;
 use std::time::Duration;

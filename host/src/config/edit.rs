@@ -250,7 +250,14 @@ impl Parsed {
                 message: error.message,
             }
         };
-        let document = document::Document::parse(body).map_err(broken)?;
+        let document = document::Document::parse(body).map_err(&broken)?;
+        // First: this is where files that grow by their aliases end.
+        let roots = document
+            .parts()
+            .iter()
+            .map(|part| resolve::resolve(&document, part.root))
+            .collect::<Result<_, _>>()
+            .map_err(broken)?;
         if let Some(found) = resolve::duplicates(&document).into_iter().next() {
             return Err(EditError::Duplicate {
                 path: path.to_owned(),
@@ -259,12 +266,6 @@ impl Parsed {
                 last: found.last.0,
             });
         }
-        let roots = document
-            .parts()
-            .iter()
-            .map(|part| resolve::resolve(&document, part.root))
-            .collect::<Result<_, _>>()
-            .map_err(broken)?;
         Ok(Self { document, roots })
     }
 }

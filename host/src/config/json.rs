@@ -1,6 +1,6 @@
 //! YAML values as JSON, the form in which engines get their settings.
 
-use super::read::untag;
+use super::value::untag;
 use serde_json::{Map, Value as Json};
 use serde_yaml::Value;
 

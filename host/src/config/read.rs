@@ -1,7 +1,10 @@
 //! Reading one value at a time: what fits is taken, what does not is named and replaced by its default.
 
-use super::document::{Document, Kind, NodeId};
+use super::places::Places;
 use super::problem::{Problem, ProblemKind, Severity};
+use super::value::{
+    as_bool, as_number, as_whole, child, child_of, is_secret, scalar_text, show, untag,
+};
 use serde_yaml::{Mapping, Value};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -12,105 +15,6 @@ pub(crate) struct Reader<'a> {
     places: &'a Places,
     path: &'a Path,
     problems: &'a mut Vec<Problem>,
-}
-
-/// Finds the line of a key; empty for a file that could not be parsed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
-    document: Document,
-}
-
-impl Places {
-    pub(crate) fn new(document: Document) -> Self {
-        Self { document }
-    }
-
-    /// Where the value of a dotted key stands, or the nearest part of it that is there.
-    pub(crate) fn of(&self, key: &[&str]) -> Option<(usize, usize)> {
-        let mut id = self.document.parts().first()?.root;
-        let mut place = None;
-        for name in key {
-            let Some((found_key, value)) = self.entry(id, name) else {
-                break;
-            };
-            let node = self.document.node(value);
-            // An empty value has no place of its own.
-            place = Some(if node.span.is_empty() {
-                self.document.node(found_key).place
-            } else {
-                node.place
-            });
-            id = value;
-        }
-        place
-    }
-
-    /// Where the key itself stands.
-    pub(crate) fn of_key(&self, key: &[&str]) -> Option<(usize, usize)> {
-        let (last, before) = key.split_last()?;
-        let mut id = self.document.parts().first()?.root;
-        for name in before {
-            id = self.entry(id, name)?.1;
-        }
-        Some(self.document.node(self.entry(id, last)?.0).place)
-    }
-
-    /// The scalar of a key as it was written.
-    pub(crate) fn text_of(&self, key: &[&str]) -> Option<&str> {
-        let mut id = self.document.parts().first()?.root;
-        for name in key {
-            id = self.entry(id, name)?.1;
-        }
-        self.document.scalar(id)
-    }
-
-    fn entry(&self, id: NodeId, name: &str) -> Option<(NodeId, NodeId)> {
-        entry(&self.document, id, name, 0)
-    }
-}
-
-/// The last entry of this name in a mapping, else one from its merged mappings; list items go by number.
-pub(crate) fn entry(
-    document: &Document,
-    id: NodeId,
-    name: &str,
-    depth: usize,
-) -> Option<(NodeId, NodeId)> {
-    if depth > super::document::MAX_DEPTH {
-        return None;
-    }
-    let target = document.target(id);
-    match &document.node(target).kind {
-        Kind::Map(entries, _) => {
-            let own = entries.iter().rev().find(|(key, _)| {
-                !document.is_merge_key(*key) && document.scalar(*key) == Some(name)
-            });
-            if let Some(found) = own {
-                return Some(*found);
-            }
-            let merged = entries
-                .iter()
-                .filter(|(key, _)| document.is_merge_key(*key));
-            for (_, value) in merged {
-                let value = document.target(*value);
-                let sources = match &document.node(value).kind {
-                    Kind::Seq(items, _) => items.clone(),
-                    _ => vec![value],
-                };
-                for source in sources {
-                    if let Some(found) = entry(document, source, name, depth + 1) {
-                        return Some(found);
-                    }
-                }
-            }
-            None
-        }
-        Kind::Seq(items, _) => {
-            let item = *items.get(name.parse::<usize>().ok()?)?;
-            Some((item, item))
-        }
-        _ => None,
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -349,119 +253,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A value inside another: by key in a mapping, by number in a list.
-pub(crate) fn child<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    match untag(value) {
-        Value::Mapping(mapping) => child_of(mapping, name),
-        Value::Sequence(items) => items.get(name.parse::<usize>().ok()?),
-        _ => None,
-    }
-}
-
-/// Keys that YAML takes for numbers or booleans are found by their text.
-pub(crate) fn child_of<'v>(mapping: &'v Mapping, name: &str) -> Option<&'v Value> {
-    mapping.get(name).or_else(|| {
-        let mut others = mapping.iter().filter(|(key, _)| !key.is_string());
-        others
-            .find(|(key, _)| super::json::key_text(key) == name)
-            .map(|(_, value)| value)
-    })
-}
-
 fn whole_range(range: &RangeInclusive<u64>) -> String {
     if *range.end() > u64::from(u32::MAX) {
         format!("a whole number from {} on", range.start())
     } else {
         format!("a whole number from {} to {}", range.start(), range.end())
-    }
-}
-
-/// A value without the tags around it.
-pub(crate) fn untag(value: &Value) -> &Value {
-    match value {
-        Value::Tagged(tagged) => untag(&tagged.value),
-        value => value,
-    }
-}
-
-/// A boolean in any of the spellings of YAML 1.1, quoted or not.
-pub(crate) fn as_bool(value: &Value) -> Option<bool> {
-    match untag(value) {
-        Value::Bool(value) => Some(*value),
-        Value::Number(number) => match number.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            _ => None,
-        },
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "y" => Some(true),
-            "false" | "no" | "off" | "n" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// A finite number, quoted or not.
-pub(crate) fn as_number(value: &Value) -> Option<f64> {
-    let number = match untag(value) {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) => text.trim().parse().ok()?,
-        _ => return None,
-    };
-    number.is_finite().then_some(number)
-}
-
-/// A whole number of zero or more, quoted or not; `256_000` and `2e5` are ones too.
-pub(crate) fn as_whole(value: &Value) -> Option<u64> {
-    match untag(value) {
-        Value::Number(number) => number.as_u64().or_else(|| {
-            let number = number.as_f64()?;
-            // Up to 2^53 each whole f64 is exact, and its decimal form is the integer.
-            let whole = number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0;
-            whole.then(|| format!("{number:.0}").parse().ok())?
-        }),
-        Value::String(text) => text.trim().replace('_', "").parse().ok(),
-        _ => None,
-    }
-}
-
-/// The text of a scalar. `written` gives the spelling in the file where the type has lost it (`1.0`, `True`).
-pub(crate) fn scalar_text(
-    value: &Value,
-    written: impl FnOnce() -> Option<String>,
-) -> Option<String> {
-    match untag(value) {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(value) => Some(written().unwrap_or_else(|| value.to_string())),
-        Value::Number(value) => Some(written().unwrap_or_else(|| value.to_string())),
-        _ => None,
-    }
-}
-
-/// Does this key hold something that must not be shown?
-pub(crate) fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    ["api_key", "apikey", "password", "secret", "token"]
-        .iter()
-        .any(|word| key.ends_with(word))
-}
-
-/// A value as a message names it.
-pub(crate) fn show(value: &Value) -> String {
-    match untag(value) {
-        Value::Null => "empty".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => {
-            let mut short: String = text.chars().take(40).collect();
-            if short.len() < text.len() {
-                short.push('…');
-            }
-            format!("the text {short:?}")
-        }
-        Value::Sequence(items) => format!("a list of {}", items.len()),
-        Value::Mapping(mapping) => format!("a mapping of {} keys", mapping.len()),
-        Value::Tagged(_) => "a tagged value".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use serde_yaml::value::{Tag, TaggedValue};
 use serde_yaml::{Mapping, Value};
 
 /// How much a file may grow by its aliases: nodes, plus one for each 64 bytes of text.
-const MAX_COST: usize = 500_000;
+const MAX_GROWTH: usize = 500_000;
 
 /// A key that stands twice in one mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         if let Kind::Scalar(text, _) = &node.kind {
             self.cost += text.len() / 64;
         }
-        if self.cost > MAX_COST {
+        if self.cost > self.document.nodes().len() + MAX_GROWTH {
             return Err(self.error(id, "the aliases of this file make it too large".to_owned()));
         }
         let value = match &node.kind {

@@ -135,6 +135,46 @@ fn files_that_a_rename_would_harm_are_refused() {
     }
 }
 
+/// A pipe in the file's place must not make a command wait for its writer.
+#[test]
+fn a_pipe_is_not_opened() {
+    let home = Home::empty();
+    let made = Command::new("mkfifo")
+        .arg(home.config())
+        .status()
+        .expect("mkfifo runs");
+    assert!(made.success());
+    for args in [&["set", "a", "b"][..], &["get", "a"], &["check"]] {
+        assert!(home.run(args).err.contains("not a regular file"));
+    }
+}
+
+/// What a killed writer left is removed by a later one, but not what another writes at this moment.
+#[test]
+fn old_left_overs_are_removed() {
+    let home = Home::with(OLD);
+    for (name, age) in [
+        (".hermes-config-old.tmp", 7200),
+        (".hermes-config-new.tmp", 1),
+        ("mine.tmp", 7200),
+    ] {
+        let path = home.path().join(name);
+        std::fs::write(&path, "x").expect("write");
+        let when = std::time::SystemTime::now() - Duration::from_secs(age);
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .expect("open")
+            .set_modified(when)
+            .expect("mtime");
+    }
+    edit::write_engine(&home.config(), "lcm").expect("written");
+    assert_eq!(
+        entries(&home),
+        [".hermes-config-new.tmp", "config.yaml", "mine.tmp"]
+    );
+}
+
 #[test]
 fn a_second_writer_waits_and_then_says_so() {
     let home = Home::with(OLD);

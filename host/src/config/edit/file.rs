@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// How long a second writer waits for the first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The beginning of the names of files that are being written.
+const TEMPORARY: &str = ".hermes-config-";
+
 /// A file as it was read, locked against other writers of our kind until dropped.
 pub(super) struct Original {
     /// The real path, links followed: what is read and replaced.
@@ -38,15 +41,17 @@ impl Original {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Self::missing(path),
                 Err(source) => return Err(io("open", path, source)),
             };
+            // Looked at before it is opened: opening a pipe would wait for its writer.
+            let kind = std::fs::metadata(&real).map_err(|source| io("look at", &real, source))?;
+            if !kind.is_file() {
+                let reason = "it is not a regular file".to_owned();
+                return Err(EditError::Unreadable { path: real, reason });
+            }
             let file = File::open(&real).map_err(|source| io("open", &real, source))?;
             lock(&file, &real, start)?;
             let metadata = file
                 .metadata()
                 .map_err(|source| io("look at", &real, source))?;
-            if !metadata.is_file() {
-                let reason = "it is not a regular file".to_owned();
-                return Err(EditError::Unreadable { path: real, reason });
-            }
             let current = std::fs::metadata(&real).ok();
             if !current.is_some_and(|current| same_file(&current, &metadata)) {
                 continue; // replaced while we waited
@@ -98,8 +103,9 @@ impl Original {
         if let Some(held) = &self.held {
             writable(&self.path, &held.metadata)?;
         }
+        remove_left_overs(&folder);
         let mut temporary = tempfile::Builder::new()
-            .prefix(".config-")
+            .prefix(TEMPORARY)
             .suffix(".tmp")
             .tempfile_in(&folder)
             .map_err(|source| io("write into", &folder, source))?;
@@ -142,9 +148,12 @@ impl Original {
             path: self.path.clone(),
         };
         let current = std::fs::metadata(&self.path).map_err(|_| changed())?;
-        let now = std::fs::read(&self.path).map_err(|_| changed())?;
         let _lock = &held.file;
-        if same_file(&current, &held.metadata) && now == self.bytes {
+        if !same_file(&current, &held.metadata) || current.len() != held.metadata.len() {
+            return Err(changed());
+        }
+        let now = std::fs::read(&self.path).map_err(|_| changed())?;
+        if now == self.bytes {
             Ok(())
         } else {
             Err(changed())
@@ -236,4 +245,58 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Removes what a writer that was killed has left, once it is old enough to be nobody's any more.
+fn remove_left_overs(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if ours && age().is_some_and(|age| age > Duration::from_secs(3600)) {
+            // Somebody else may have been quicker, or it is not ours to remove.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An editor that saves while we think about the change wins, whether it writes in place or renames.
+    #[test]
+    fn a_file_that_changes_in_between_is_left_alone() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("config.yaml");
+        let save_in_place = || std::fs::write(&path, "b: 2\n");
+        let save_by_rename = || {
+            let other = folder.path().join("other");
+            std::fs::write(&other, "a: 1\n").and_then(|()| std::fs::rename(&other, &path))
+        };
+        for save in [
+            &save_in_place as &dyn Fn() -> std::io::Result<()>,
+            &save_by_rename,
+        ] {
+            std::fs::write(&path, "a: 1\n").expect("write");
+            let original = Original::open(&path).expect("open");
+            save().expect("saved");
+            let saved = std::fs::read(&path).expect("read");
+            let refused = original.replace(b"c: 3\n").expect_err("changed");
+            assert!(matches!(refused, EditError::Changed { .. }), "{refused}");
+            assert_eq!(std::fs::read(&path).expect("read"), saved);
+        }
+        std::fs::remove_file(&path).expect("removed");
+        let original = Original::open(&path).expect("nothing there");
+        std::fs::write(&path, "new: 1\n").expect("write");
+        let refused = original.replace(b"c: 3\n").expect_err("appeared");
+        assert!(matches!(refused, EditError::Changed { .. }), "{refused}");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("list").count(),
+            1,
+            "no left over"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use super::scalar;
 use super::{Meaning, Refusal};
 use crate::config::document::{Document, Kind, NodeId, Style};
 use crate::config::key::KeyPath;
-use crate::config::read;
+use crate::config::value::{self, child};
 use serde_yaml::Value;
 use std::ops::Range;
 
@@ -52,14 +52,20 @@ impl Request<'_> {
     }
 
     fn by_hand(&self, line: usize) -> String {
-        let (value, _) = scalar::render(self.value, self.meaning, None, true);
+        let secret = self
+            .key
+            .names()
+            .last()
+            .is_some_and(|name| value::is_secret(name));
+        let shown = if secret { "VALUE" } else { self.value };
+        let (value, _) = scalar::render(shown, self.meaning, None, true);
         let names = self.key.names();
         let mut typed = value;
         for name in names.iter().skip(1).rev() {
             typed = format!("{{{}: {typed}}}", scalar::key(name, true));
         }
         if let [section, name] = names {
-            let (value, _) = scalar::render(self.value, self.meaning, None, false);
+            let (value, _) = scalar::render(shown, self.meaning, None, false);
             return format!(
                 "at line {line}, type by hand: below `{}:`, indented, `{}: {value}`",
                 scalar::key(section, false),
@@ -99,9 +105,9 @@ pub(super) fn plan(
     let now = roots.first().and_then(|root| {
         names
             .iter()
-            .try_fold(root, |value, name| read::child(value, name))
+            .try_fold(root, |value, name| child(value, name))
     });
-    if now.map(read::untag) == Some(&plan.wanted) {
+    if now.map(value::untag) == Some(&plan.wanted) {
         return Ok(None);
     }
     let line = plan.line.min(body.lines().count().max(1));

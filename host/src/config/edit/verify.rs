@@ -4,7 +4,7 @@ use super::plan::Planned;
 use super::{Parsed, Refusal};
 use crate::config::json::key_text;
 use crate::config::key::KeyPath;
-use crate::config::read::untag;
+use crate::config::value::untag;
 use serde_yaml::{Mapping, Value};
 use std::path::Path;
 
