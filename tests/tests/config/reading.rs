@@ -487,3 +487,29 @@ fn hostile_files_cost_little() {
         );
     }
 }
+
+// contract: CFG-6
+// case: 57, 60
+#[test]
+fn only_the_first_document_counts_and_that_is_told() {
+    let found = config("context: {engine: lcm}\n---\ncontext: {engine: other}\n");
+    assert_eq!(found.engine_name(), "lcm");
+    let [problem] = found.problems() else {
+        panic!("{:?}", texts(&found))
+    };
+    assert_eq!((problem.line, problem.kind), (Some(2), ProblemKind::Shape));
+    assert!(problem.message.contains("only the first one"), "{problem}");
+}
+
+/// The parser underneath panics here; we must not.
+#[test]
+fn what_the_parser_cannot_take_is_a_message() {
+    let found = config("context: {engine: lcm}\na: [!x, b]\n");
+    assert!(found.is_broken());
+    assert_eq!(found.engine_name(), "compressor");
+    assert!(
+        texts(&found)[0].contains("tag with a comma"),
+        "{:?}",
+        texts(&found)
+    );
+}
