@@ -480,7 +480,7 @@ fn hostile_files_cost_little() {
         let found = config(&text);
         assert!(found.is_broken(), "{}…", &text[..20]);
         assert!(
-            start.elapsed().as_secs() < 10,
+            start.elapsed().as_secs() < 60,
             "{:?}: {}…",
             start.elapsed(),
             &text[..20]
