@@ -8,3 +8,5 @@ pub mod logging;
 pub mod plugin;
 pub mod replay;
 pub mod store;
+
+pub use plugin::helper_main;

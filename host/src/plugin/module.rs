@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hermes_engine_abi as abi;
 
 use super::load::registered::RegisteredInstance;
-use super::load::{self, LoadError, Refusal};
+use super::load::{self, LoadError, OpenError, Refusal};
 
 /// A complete copy of what an engine exports, made once at load: nothing that a library changes later in its own
 /// tables is seen. Clones are the same module.
@@ -41,6 +41,8 @@ pub struct LibraryOrigin {
     pub loaded_copy: PathBuf,
     /// SHA-256 over the library and its siblings, in hex.
     pub sha256: String,
+    /// SHA-256 of the library file alone.
+    pub library_sha256: String,
     /// Who put it there.
     pub source: Source,
 }
@@ -158,6 +160,21 @@ impl EngineModule {
     #[must_use]
     pub fn registers_instance(&self) -> bool {
         self.0.registers
+    }
+
+    /// Says that the library on disk is another one now. The loaded build stays in use until the program is restarted:
+    /// code that threads may be running is never exchanged.
+    #[must_use]
+    pub fn replaced_on_disk(&self) -> Option<OpenError> {
+        let Origin::Library(library) = &self.0.origin else {
+            return None;
+        };
+        match super::copies::sha256_of_file(&library.library) {
+            Ok(now) if now != library.library_sha256 => Some(OpenError::Replaced {
+                library: library.library.clone(),
+            }),
+            _ => None,
+        }
     }
 
     /// Whether both are the same loaded module.
