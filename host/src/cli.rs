@@ -9,6 +9,7 @@ pub mod config;
 pub mod error;
 pub mod files;
 pub mod output;
+pub mod plugins;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ struct Root {
 enum Command {
     /// Look at config.yaml and change one value of it
     Config(config::ConfigArgs),
+    /// List, explain and choose context engines
+    Plugins(plugins::PluginsArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -77,6 +80,7 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
     crate::logging::init(globals.verbose);
     match root.command {
         Command::Config(args) => config::run(args, &globals, None),
+        Command::Plugins(args) => plugins::run(args, &globals),
         Command::Completions(args) => completions::run(args, &globals),
     }
 }
