@@ -1,1 +1,21 @@
 //! End-to-end, conformance and misfit tests of the whole product.
+//!
+//! What tests share: programs and libraries of this workspace ([`built`]), engines in C and C++ ([`compile_c`]), and
+//! home folders ([`Home`]).
+
+mod built;
+mod compile;
+mod home;
+
+pub use built::{Built, built};
+pub use compile::{Compile, compile_c, has_compiler};
+pub use home::{Home, Plugin};
+
+use std::path::{Path, PathBuf};
+
+/// The root of the workspace.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap_or(tests).to_owned()
+}
