@@ -129,14 +129,13 @@ pub(crate) fn emitting(
     results: Sinks<'_>,
     work: impl FnOnce(&mut Emit<'_>) -> Result<Verdict, EngineError>,
 ) -> Result<abi::Status, EngineError> {
-    // The reason of an unchanged list goes out as the text of the call; Emit and the text are never used at once.
-    let text = results.twin();
+    // The reason of an unchanged list goes out as the header says: by `error`. Emit and it are never used at once.
+    let reasons = results.twin();
     match work(&mut Emit::new(results))? {
         Verdict::Done => Ok(abi::OK),
         Verdict::Unchanged(reason) => {
             if !reason.is_empty() {
-                // Not being able to say why is no reason to fail.
-                let _ = text.write(&reason);
+                reasons.error(&reason);
             }
             Ok(abi::UNCHANGED)
         }

@@ -194,6 +194,10 @@ impl<'a> Record<'a> {
         }
         let mut emitted = std::mem::take(&mut output.emitted);
         emitted.status = status;
+        // Why nothing changed comes the way of errors, though it is none.
+        if status == abi::UNCHANGED {
+            emitted.text.clone_from(&output.error);
+        }
         Ok(emitted)
     }
 
