@@ -86,6 +86,8 @@ pub struct Conversation {
     machine: PassMachine,
     /// Whether the back-off lets passes run for the request at hand; asked once for each.
     leave: Option<bool>,
+    /// How large the last request was that a pass was run for because it did not fit.
+    overflowed: Option<u64>,
     passes: u64,
     last_pass_id: String,
     told: HashSet<Told>,
@@ -131,6 +133,7 @@ impl Conversation {
             backoff: BackOff::default(),
             machine: PassMachine::default(),
             leave: None,
+            overflowed: None,
             passes: 0,
             last_pass_id: String::new(),
             told: HashSet::new(),

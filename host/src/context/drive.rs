@@ -9,9 +9,12 @@ use super::selection;
 use super::transcript::tokens;
 use super::{Conversation, Request, Told, Transcript};
 use crate::engine::{
-    CompressRequest, Emission, MessageList, PassOutcome, SessionInfo, StartReason, Trigger,
-    TurnInfo, Usage,
+    BUILT_IN, CompressRequest, Emission, MessageList, PassOutcome, SessionInfo, StartReason,
+    Trigger, TurnInfo, Usage,
 };
+
+/// A request that a pass could not make fit is worked on again once it has grown to this share of what it was.
+const GROWN_PERCENT: u64 = 105;
 
 /// Makes a candidate durable in one transaction, and gives it back with every uid; `Err` leaves all as it was.
 pub type Commit<'a> = dyn FnMut(&str, Vec<Message>) -> Result<Vec<Message>, String> + 'a;
@@ -57,9 +60,9 @@ impl Conversation {
 
     /// The provider refused the request as too long, or would: one pass to get below `target`.
     ///
-    /// The engine's own cool-downs do not count here; the host's back-off does, or a request that nothing can
-    /// shorten would be worked on at every turn: `None` says that no pass was run. Whether the request fits afterwards
-    /// is for the next one to show; if it does not, [`Conversation::rescue`].
+    /// Neither the engine's cool-downs nor the host's back-off count here. But where such a pass did not make the
+    /// request fit, the next one waits until there is something new to shorten: `None` says that no pass was run.
+    /// Whether the request fits is for the next one to show; if it does not, [`Conversation::rescue`].
     pub fn overflow(
         &mut self,
         engine: &mut dyn Engine,
@@ -67,15 +70,19 @@ impl Conversation {
         target: u64,
         commit: &mut Commit<'_>,
     ) -> Option<Outcome> {
-        if !self.settings.automatic || !self.may_pass() {
+        let grown = self
+            .overflowed
+            .is_none_or(|last| tokens.saturating_mul(100) > last.saturating_mul(GROWN_PERCENT));
+        if !self.settings.automatic || !(grown || self.may_pass()) {
             return None;
         }
+        self.overflowed = Some(tokens);
         let order = self.overflow_order(tokens, target);
         Some(self.automatic(engine, order, By::Engine, commit).0)
     }
 
-    /// The request does not fit and the engine could not make it fit: the built-in takes this one pass. The engine
-    /// goes on serving.
+    /// The request does not fit and the engine's pass for it could not make it fit: the built-in takes this one pass.
+    /// The engine goes on serving. `None`: the engine is the built-in itself.
     pub fn rescue(
         &mut self,
         engine: &mut dyn Engine,
@@ -83,24 +90,26 @@ impl Conversation {
         target: u64,
         commit: &mut Commit<'_>,
     ) -> Option<Outcome> {
-        if !self.settings.automatic || !self.may_pass() {
+        if !self.settings.automatic || engine.name() == BUILT_IN {
             return None;
         }
         let order = self.overflow_order(tokens, target);
         Some(self.automatic(engine, order, By::BuiltIn, commit).0)
     }
 
-    /// `/compress [focus]`: a pass that goes through every back-off.
+    /// `/compress [focus]`: a pass that goes through every back-off. `tokens` is the size of the whole request if
+    /// the caller knows better than the account.
     pub fn force(
         &mut self,
         engine: &mut dyn Engine,
         focus: Option<String>,
+        tokens: Option<u64>,
         commit: &mut Commit<'_>,
     ) -> Outcome {
         self.backoff.clear();
         let mut order = Order::new(self.next_pass_id(), Trigger::Manual);
         order.focus = focus;
-        order.current_tokens = Some(self.next_tokens());
+        order.current_tokens = Some(tokens.unwrap_or_else(|| self.next_tokens()));
         self.pass(engine, order, By::Engine, commit)
     }
 
@@ -144,6 +153,11 @@ impl Conversation {
             None => self.account.learn(self.transcript.tokens(), real, true),
         }
         engine.update_from_response(&usage);
+        if self.settings.context_length == 0
+            || real.is_some_and(|real| real <= self.settings.context_length)
+        {
+            self.overflowed = None;
+        }
         let trigger = engine.state().threshold_tokens;
         if real.is_some_and(|real| real > 0 && real < trigger) && self.backoff.hold().is_some() {
             self.backoff.clear();
@@ -240,7 +254,7 @@ impl Conversation {
             Outcome::Unchanged { reason } => {
                 self.backoff.unchanged();
                 let text = format!(
-                    "context engine '{}' had nothing to compress: {reason}",
+                    "context engine '{}' left the transcript as it is: {reason}",
                     engine.name()
                 );
                 self.tell_once(Told::Unchanged, || text);

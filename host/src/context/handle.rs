@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::port::{Choice, Engine};
 use crate::engine::{
     CompressRequest, Decision, Emission, EngineFault, EngineHandle, EngineState, MessageList,
-    PassControl, PassOutcome, SessionInfo, Slot, TurnInfo, Usage,
+    ModelInfo, PassControl, PassOutcome, SessionInfo, Slot, TurnInfo, Usage,
 };
 
 /// An agent's engine with the time its passes may take.
@@ -20,6 +20,22 @@ pub struct AgentEngine {
 }
 
 impl AgentEngine {
+    /// A new agent's engine. It learns its model before anything else happens to it (LIFE-1, CFG-1).
+    #[must_use]
+    pub fn new(
+        mut handle: EngineHandle,
+        model: &ModelInfo,
+        timeout: Option<Duration>,
+        ceiling: Option<Duration>,
+    ) -> Self {
+        handle.update_model(model);
+        AgentEngine {
+            handle,
+            timeout,
+            ceiling,
+        }
+    }
+
     fn control(&self) -> PassControl {
         PassControl::new(self.timeout, self.ceiling)
     }

@@ -32,7 +32,7 @@ pub struct RepairLine {
 }
 
 /// One engine on one conversation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EngineReport {
     /// The engine that served.
     pub engine: String,

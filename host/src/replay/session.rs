@@ -175,21 +175,15 @@ impl<'a, E: Engine> Player<'a, E> {
         self.note_request(&request, tokens)
     }
 
-    /// The request as a provider would take it: if it is too long, passes are tried first.
+    /// The request as a provider would take it: if it is too long, one pass of the engine's is tried, and then one of
+    /// the built-in's.
     fn fitting_request(&mut self, aside: &mut Duration) -> (Request, u64) {
-        let mut attempt = 0;
-        loop {
-            let request = self.conversation.request(&mut self.engine, attempt);
-            let counting = Instant::now();
-            let tokens = self.counter.messages(&request.messages) + self.fixed;
-            *aside += counting.elapsed();
-            let fits = self.window == 0 || tokens <= self.window;
-            if fits || attempt == 2 {
-                self.report.over_window += usize::from(!fits);
-                return (request, tokens);
+        let (mut request, mut tokens) = self.counted_request(0, aside);
+        for (attempt, rescue) in [(1, false), (2, true)] {
+            if self.fits(tokens) {
+                break;
             }
             let target = self.target();
-            let rescue = attempt == 1;
             let outcome = self.with_commit(|conversation, engine, commit| {
                 if rescue {
                     conversation.rescue(engine, tokens, target, commit)
@@ -198,12 +192,26 @@ impl<'a, E: Engine> Player<'a, E> {
                 }
             });
             match &outcome {
+                None => break,
                 Some(Outcome::Committed { .. }) if rescue => self.report.rescued += 1,
                 Some(outcome) => self.note_passes(std::slice::from_ref(outcome)),
-                None => {}
             }
-            attempt += 1;
+            (request, tokens) = self.counted_request(attempt, aside);
         }
+        self.report.over_window += usize::from(!self.fits(tokens));
+        (request, tokens)
+    }
+
+    fn counted_request(&mut self, attempt: u32, aside: &mut Duration) -> (Request, u64) {
+        let request = self.conversation.request(&mut self.engine, attempt);
+        let counting = Instant::now();
+        let tokens = self.counter.messages(&request.messages) + self.fixed;
+        *aside += counting.elapsed();
+        (request, tokens)
+    }
+
+    fn fits(&self, tokens: u64) -> bool {
+        self.window == 0 || tokens <= self.window
     }
 
     /// What a pass for a request that does not fit is to get below.
@@ -279,7 +287,7 @@ impl<'a, E: Engine> Player<'a, E> {
             self.reuse.0 += u64::try_from(same).unwrap_or(u64::MAX);
             self.reuse.1 += u64::try_from(all).unwrap_or(u64::MAX);
         }
-        let name = self.engine.name().to_owned();
+        let name = self.report.engine.clone();
         (self.sent)(SentRequest {
             request: self.request,
             engine: &name,

@@ -23,7 +23,7 @@ fn store(_: &str, messages: Vec<Message>) -> Result<Vec<Message>, String> {
 }
 
 fn force(talk: &mut Conversation, engine: &mut dyn Engine) -> Outcome {
-    talk.force(engine, None, &mut store)
+    talk.force(engine, None, None, &mut store)
 }
 
 /// Ten turns and an open question.
@@ -131,7 +131,7 @@ fn failures_of_the_engine_and_of_the_store_leave_everything_as_it_was() {
     let mut talk = long_talk();
     let mut engine = actor("store-fails");
     script("store-fails", |script| script.compress = "cut");
-    let outcome = talk.force(&mut engine, None, &mut |_, _| {
+    let outcome = talk.force(&mut engine, None, None, &mut |_, _| {
         Err("database is locked".to_owned())
     });
     assert_eq!(
@@ -206,7 +206,12 @@ fn each_trigger_names_itself_and_preflight_asks_for_one_pass_only() {
         "preflight is for the start of a turn"
     );
     assert!(talk.overflow(&mut engine, 9000, 6000, &mut store).is_some());
-    talk.force(&mut engine, Some("database schema".to_owned()), &mut store);
+    talk.force(
+        &mut engine,
+        Some("database schema".to_owned()),
+        None,
+        &mut store,
+    );
     let compress: Vec<String> = take_log("triggers")
         .into_iter()
         .filter(|line| line.starts_with("compress"))
