@@ -5,11 +5,14 @@
 //! where either becomes bytes on a terminal and a process status.
 
 pub mod completions;
+pub mod compress;
 pub mod config;
+pub mod engines;
 pub mod error;
 pub mod files;
 pub mod output;
 pub mod plugins;
+pub mod replay;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -48,6 +51,10 @@ enum Command {
     Config(config::ConfigArgs),
     /// List, explain and choose context engines
     Plugins(plugins::PluginsArgs),
+    /// Replay recorded conversations through one or several engines, side by side
+    Replay(replay::ReplayArgs),
+    /// Run one compression pass over a recorded conversation
+    Compress(compress::CompressArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -81,6 +88,8 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
     match root.command {
         Command::Config(args) => config::run(args, &globals, None),
         Command::Plugins(args) => plugins::run(args, &globals),
+        Command::Replay(args) => replay::run(args, &globals),
+        Command::Compress(args) => compress::run(args, &globals),
         Command::Completions(args) => completions::run(args, &globals),
     }
 }

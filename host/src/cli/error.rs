@@ -94,6 +94,12 @@ impl CliError {
         self
     }
 
+    /// The object that stands under `error` in JSON output.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({"kind": self.kind, "message": self.message, "hint": self.hint})
+    }
+
     /// The reader of our output went away: no failure, nothing to say.
     pub fn closed_pipe() -> Self {
         CliError {

@@ -27,6 +27,26 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Prints text as it is.
+pub fn raw(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints `error: …` on one line of stderr, with what to do next.
+pub fn error(error: &CliError) {
+    if error.hint.is_empty() {
+        complain("error", &error.message);
+    } else {
+        complain(
+            "error",
+            &format!("{} (hint: {})", error.message, error.hint),
+        );
+    }
+}
+
 /// Prints `warning: …` on one line of stderr.
 pub fn warning(message: impl Display) {
     complain("warning", &message.to_string());
@@ -63,20 +83,10 @@ pub(super) fn finish(json_wanted: bool, outcome: Result<Exit, CliError>) -> Exit
         Err(error) => error,
     };
     if json_wanted {
-        let value = serde_json::json!({
-            "error": {"kind": error.kind, "message": error.message, "hint": error.hint}
-        });
         // If stdout is gone too, the status still tells.
-        let _ = json(&value);
+        let _ = json(&serde_json::json!({"error": error.to_json()}));
     }
-    if error.hint.is_empty() {
-        complain("error", &error.message);
-    } else {
-        complain(
-            "error",
-            &format!("{} (hint: {})", error.message, error.hint),
-        );
-    }
+    self::error(&error);
     error.exit.into()
 }
 
