@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub(crate) wire: Arc<str>,
     pub(crate) original: Option<Box<[u8]>>,
     pub(crate) role: Role,
+    /// There is a role at all, also where it is an unknown one.
+    pub(crate) has_role: bool,
     pub(crate) flags: u32,
     pub(crate) version: u64,
     pub(crate) tokens: OnceLock<u32>,
@@ -90,6 +92,7 @@ impl Facts {
             wire: Arc::clone(&stored),
             original: None,
             role: Role::Other,
+            has_role: false,
             flags: 0,
             version: 0,
             tokens: OnceLock::new(),
@@ -106,7 +109,8 @@ impl Facts {
             let value = member.value(&text);
             match &*member.key {
                 "role" => {
-                    facts.role = json::string(value).map_or(Role::Other, |role| Role::of(&role))
+                    facts.has_role = true;
+                    facts.role = json::string(value).map_or(Role::Other, |role| Role::of(&role));
                 }
                 "content" => facts.content = Some(member.start..member.end),
                 "tool_calls" => tool_calls = Some(member),

@@ -252,7 +252,22 @@ impl Message {
     /// Whether there is no visible content: none, `null`, `""`, blanks, `[]`, empty text parts.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.content().is_blank()
+        // Most messages show it with their first letter, and need not be unescaped to be asked.
+        match self.raw_content().map(str::as_bytes) {
+            Some([b'"', first, ..]) if first.is_ascii_alphanumeric() => false,
+            _ => self.content().is_blank(),
+        }
+    }
+
+    /// Whether content is a number, a literal or an object, which no provider takes.
+    pub(crate) fn has_odd_content(&self) -> bool {
+        self.raw_content()
+            .is_some_and(|raw| !raw.starts_with(['"', '[', 'n']))
+    }
+
+    /// Whether there is a key `role`.
+    pub(crate) fn has_role(&self) -> bool {
+        self.0.facts.has_role
     }
 
     /// Whether a provider would get nothing from it: blank, and no call, refusal or audio either.

@@ -142,13 +142,9 @@ impl Repair<'_> {
     /// Content that is neither text nor list becomes the text it is written as.
     fn shaped(&mut self, at: usize, message: &Message) -> Message {
         let mut message = message.clone();
-        let written = match message.content() {
-            Content::Other(raw) => Some(raw.to_owned()),
-            _ => None,
-        };
-        if let Some(text) = written {
+        if message.has_odd_content() {
             self.note(at, Rule::ContentShape);
-            message = build::with_content(&message, &text);
+            message = build::with_content(&message, message.raw_content().unwrap_or_default());
         }
         if message.has_empty_calls() {
             self.note(at, Rule::EmptyToolCalls);

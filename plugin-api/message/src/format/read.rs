@@ -187,7 +187,7 @@ impl Reader<'_> {
     fn message(&self, range: Range<usize>, on_a_line: bool) -> Result<Message, FormatError> {
         let message = Message::parse_bytes(&self.source[range.clone()])
             .map_err(|e| self.fault(range.start + e.position(), e.to_string(), A_MESSAGE))?;
-        if on_a_line && message.value("role").is_none() {
+        if on_a_line && !message.has_role() {
             return Err(self.fault(
                 range.start,
                 "the object has neither \"role\" nor \"messages\"",

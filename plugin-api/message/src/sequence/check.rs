@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{GroupKind, answers, groups};
-use crate::content::Content;
 use crate::message::{Message, Role};
 
 /// One rule of a valid request.
@@ -188,7 +187,7 @@ fn check_messages(messages: &[Message], found: &mut Vec<Violation>) {
         if is_empty(message) {
             add(Rule::EmptyContent);
         }
-        if matches!(message.content(), Content::Other(_)) {
+        if message.has_odd_content() {
             add(Rule::ContentShape);
         }
         if message.has_empty_calls() {
