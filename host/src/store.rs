@@ -102,8 +102,7 @@ impl Store {
         let mut writer = connection::open_writer(path, &options)?;
         let upgrade = upgrade::bring_up_to_date(&mut writer, path, &options, progress)?;
         let reader = connection::open_reader(path, &options)?;
-        backfill::run(&mut writer, path, &options, options.backfill_budget)?;
-        fts::catch_up(&mut writer, path, &options, options.catch_up_budget)?;
+        catch_up_at_start(&mut writer, path, &options);
         Ok(Self {
             path: path.to_owned(),
             options,
@@ -198,6 +197,19 @@ impl Store {
         doing: &'static str,
     ) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         move |error| connection::classify(&self.path, doing, error)
+    }
+}
+
+/// What was left for later. A store that has no room or no time for it just now is as usable as before.
+fn catch_up_at_start(writer: &mut Connection, path: &Path, options: &StoreOptions) {
+    let patience = StoreOptions {
+        busy_wait: options.busy_wait.min(Duration::from_millis(100)),
+        ..options.clone()
+    };
+    let done = backfill::run(writer, path, &patience, options.backfill_budget)
+        .and_then(|_| fts::catch_up(writer, path, &patience, options.catch_up_budget));
+    if let Err(error) = done {
+        tracing::info!(%error, "older messages get their ids, and newer ones become searchable, at a later start");
     }
 }
 

@@ -81,7 +81,9 @@ pub(crate) fn run(
     let mut longest_step = Duration::ZERO;
     loop {
         let left = remaining(conn).map_err(failed)?;
-        if left == 0 || start.elapsed() >= budget {
+        // However short the time, each start comes one step further.
+        let over = budget.is_zero() || (longest_step > Duration::ZERO && start.elapsed() >= budget);
+        if left == 0 || over {
             return Ok(Backfill {
                 remaining: left,
                 longest_step,

@@ -214,7 +214,8 @@ fn record(
 ) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO compaction_passes (session_id, generation, pass_id, mode, watermark, archived, first_row, last_row,
-           source_session_id, committed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+           source_session_id, committed_at, previous_pass_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT last_pass_id FROM sessions WHERE id = ?1))",
     )?
     .execute(params![
         session,

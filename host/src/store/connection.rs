@@ -73,6 +73,16 @@ pub(crate) fn open_writer(path: &Path, options: &StoreOptions) -> Result<Connect
         let conn = Connection::open_with_flags(path, flags)
             .map_err(|e| classify(path, "open the store", e))?;
         configure(&conn).map_err(|e| classify(path, "open the store", e))?;
+        // SQLite opens what it may not write for reading, without a word.
+        if conn
+            .is_readonly("main")
+            .map_err(|e| classify(path, "open the store", e))?
+        {
+            return Err(StoreError::ReadOnly {
+                path: path.to_owned(),
+                doing: "open the store for writing",
+            });
+        }
         // A filesystem that cannot share memory keeps its own journal mode; everything still works.
         let mode: String = conn
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))

@@ -165,7 +165,7 @@ fn text(column: &str, text: &str) -> String {
 fn passes(conn: &Connection, id: &str, ids: &[i64], out: &mut String) -> rusqlite::Result<()> {
     let place = |row: i64| ids.partition_point(|id| *id < row);
     let mut statement = conn.prepare(
-        "SELECT generation, pass_id, mode, watermark, archived, first_row, last_row, source_session_id, committed_at, undone_at
+        "SELECT generation, pass_id, mode, watermark, archived, first_row, last_row, source_session_id, committed_at, undone_at, previous_pass_id
          FROM compaction_passes WHERE session_id = ?1 ORDER BY generation",
     )?;
     let mut rows = statement.query([id])?;
@@ -192,6 +192,7 @@ fn passes(conn: &Connection, id: &str, ids: &[i64], out: &mut String) -> rusqlit
             "first": place(row.get(5)?),
             "end": ids.partition_point(|id| *id <= row.get(6).unwrap_or(0)),
             "source_session_id": source,
+            "previous_pass_id": row.get::<_, Option<String>>(10)?,
         });
         if !first {
             out.push(',');

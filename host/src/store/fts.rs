@@ -76,7 +76,7 @@ pub(crate) fn catch_up(
     let start = Instant::now();
     let mut done = CatchUp::default();
     while pending_exists(conn).map_err(failed)? {
-        if start.elapsed() >= budget {
+        if budget.is_zero() || (done.indexed > 0 && start.elapsed() >= budget) {
             done.pending = pending(conn).map_err(failed)?;
             break;
         }

@@ -151,10 +151,10 @@ fn undo(tx: &Transaction<'_>, session: &str, pass: &Pass, now: f64) -> rusqlite:
     .execute(params![session, pass.generation, now])?;
     // An engine's work under the undone pass is void; the pass before it counts again.
     tx.prepare_cached(
-        "UPDATE sessions SET last_pass_id = (SELECT pass_id FROM compaction_passes WHERE session_id = ?1
-           AND undone_at IS NULL ORDER BY generation DESC LIMIT 1) WHERE id = ?1",
+        "UPDATE sessions SET last_pass_id = (SELECT previous_pass_id FROM compaction_passes
+           WHERE session_id = ?1 AND generation = ?2) WHERE id = ?1",
     )?
-    .execute([session])?;
+    .execute(params![session, pass.generation])?;
     session::bump(tx, session)?;
     rows::recount(tx, session)?;
     match (pass.mode.as_str(), &pass.source) {

@@ -245,6 +245,7 @@ pub(crate) const TABLES: &[Table] = &[
             ("first_row", "INTEGER NOT NULL"),
             ("last_row", "INTEGER NOT NULL"),
             ("source_session_id", "TEXT"),
+            ("previous_pass_id", "TEXT"),
             ("committed_at", "REAL NOT NULL"),
             ("undone_at", "REAL"),
         ],

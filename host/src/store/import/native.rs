@@ -325,8 +325,8 @@ fn write_passes(tx: &Connection, id: &str, line: &Line<'_>, ids: &[i64]) -> rusq
         };
         tx.prepare_cached(
             "INSERT OR IGNORE INTO compaction_passes (session_id, generation, pass_id, mode, watermark, archived,
-               first_row, last_row, source_session_id, committed_at, undone_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+               first_row, last_row, source_session_id, committed_at, undone_at, previous_pass_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             id,
@@ -340,6 +340,7 @@ fn write_passes(tx: &Connection, id: &str, line: &Line<'_>, ids: &[i64]) -> rusq
             source,
             time("committed_at").unwrap_or(0.0),
             time("undone_at"),
+            pass["previous_pass_id"].as_str(),
         ])?;
     }
     Ok(())
