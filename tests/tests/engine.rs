@@ -11,5 +11,7 @@ mod calls;
 mod misfits;
 #[path = "engine/selection.rs"]
 mod selection;
+#[path = "engine/services.rs"]
+mod services;
 #[path = "engine/sinks.rs"]
 mod sinks;

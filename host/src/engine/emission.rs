@@ -276,3 +276,6 @@ fn find(
     // Same text as the host's, another occurrence: the bytes are the host's, the identity is its own.
     taken.map(|host| Found::Taken(host.replaced_identity(identity.clone())))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod host;
 mod instance;
 mod lifecycle;
 mod pass;
+mod raw_args;
 mod recover;
 mod tools;
 

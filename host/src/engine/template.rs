@@ -177,9 +177,7 @@ impl Template {
         let job = {
             let (control, services) = (Arc::clone(&control), services.clone());
             move |place: &mut Option<Instance>| {
-                let Some(source) = place.as_ref() else {
-                    return None;
-                };
+                let source = place.as_ref()?;
                 let _inside = marker.enter();
                 let record = CallRecord::new(Slot::Clone, control, Arc::from(""), None);
                 let made = source.copy(&services, &record);

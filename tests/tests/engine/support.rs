@@ -14,17 +14,17 @@ use hermes_plugin_api::{abi, engine_module};
 use serde_json::json;
 
 /// What a call may take where nothing sleeps: a machine that is busy with something else must not matter.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What a call may take where a misfit sleeps for 1.5 s.
-pub const BUDGET: Duration = Duration::from_millis(500);
+pub(crate) const BUDGET: Duration = Duration::from_millis(500);
 /// The grace behind it.
-pub const GRACE: Duration = Duration::from_millis(200);
+pub(crate) const GRACE: Duration = Duration::from_millis(200);
 /// A method that was bound to come back has come back within this.
-pub const LIMIT: Duration = Duration::from_millis(1400);
+pub(crate) const LIMIT: Duration = Duration::from_millis(1400);
 
 /// The variants of `misfit/slots.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub(crate) enum Variant {
     Plain,
     WithoutClone,
     Old,
@@ -71,7 +71,7 @@ fn library(variant: Variant) -> PathBuf {
 }
 
 /// The module of one variant, loaded into this process.
-pub fn module(variant: Variant) -> EngineModule {
+pub(crate) fn module(variant: Variant) -> EngineModule {
     let path = library(variant);
     // SAFETY: the library was made by this test from a source that runs nothing when it is loaded.
     let library = unsafe { libloading::Library::new(path) }.expect("the misfit loads");
@@ -87,7 +87,7 @@ pub fn module(variant: Variant) -> EngineModule {
 }
 
 /// A built-in to fall back to, written with the author's kit.
-pub fn builtin() -> EngineModule {
+pub(crate) fn builtin() -> EngineModule {
     static MODULE: OnceLock<EngineModule> = OnceLock::new();
     MODULE
         .get_or_init(|| EngineModule::from_static(engine_module!(standin::Standin)).unwrap())
@@ -135,19 +135,19 @@ mod standin {
 
 /// Everything one test has around its engine.
 #[derive(Clone)]
-pub struct Host {
-    pub ledger: Ledger,
+pub(crate) struct Host {
+    pub(crate) ledger: Ledger,
     log: Arc<Mutex<Vec<String>>>,
-    pub timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl Host {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(PATIENCE)
     }
 
     /// One that gives calls up soon.
-    pub fn hasty() -> Self {
+    pub(crate) fn hasty() -> Self {
         Self::with(BUDGET)
     }
 
@@ -165,7 +165,7 @@ impl Host {
         }
     }
 
-    pub fn services(&self) -> Services {
+    pub(crate) fn services(&self) -> Services {
         let log = Arc::clone(&self.log);
         Services {
             log: Arc::new(move |_: &str, _, line: &str| log.lock().unwrap().push(line.to_owned())),
@@ -180,12 +180,12 @@ impl Host {
     }
 
     /// What the engine has logged so far.
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
 
     /// Waits until the engine has logged a line that begins so.
-    pub fn wait_for_log(&self, start: &str) -> String {
+    pub(crate) fn wait_for_log(&self, start: &str) -> String {
         for _ in 0..400 {
             if let Some(line) = self.log().iter().find(|line| line.starts_with(start)) {
                 return line.clone();
@@ -195,14 +195,14 @@ impl Host {
         panic!("no '{start}' in the log: {:?}", self.log());
     }
 
-    pub fn settings(slot: &str, does: &str) -> EngineSettings {
+    pub(crate) fn settings(slot: &str, does: &str) -> EngineSettings {
         EngineSettings {
             config: json!({ "slot": slot, "does": does }),
             context_length: 200_000,
         }
     }
 
-    pub fn builtin_template(&self) -> Template {
+    pub(crate) fn builtin_template(&self) -> Template {
         let settings = EngineSettings {
             context_length: 200_000,
             ..EngineSettings::default()
@@ -211,7 +211,7 @@ impl Host {
     }
 
     /// The registered instance of a misfit.
-    pub fn template(&self, variant: Variant, slot: &str, does: &str) -> Template {
+    pub(crate) fn template(&self, variant: Variant, slot: &str, does: &str) -> Template {
         Template::create(
             &module(variant),
             Self::settings(slot, does),
@@ -222,12 +222,12 @@ impl Host {
     }
 
     /// An agent's misfit.
-    pub fn engine(&self, slot: &str, does: &str) -> EngineHandle {
+    pub(crate) fn engine(&self, slot: &str, does: &str) -> EngineHandle {
         let template = self.template(Variant::Plain, slot, does);
         template.clone_for_agent().unwrap()
     }
 
-    pub fn agent_of(&self, template: Template) -> EngineHandle {
+    pub(crate) fn agent_of(&self, template: Template) -> EngineHandle {
         let selected = Selected {
             template,
             fallback: None,
@@ -237,7 +237,7 @@ impl Host {
 }
 
 /// A short valid conversation.
-pub fn conversation() -> MessageList {
+pub(crate) fn conversation() -> MessageList {
     list(&[
         r#"{"role":"system","content":"be brief"}"#,
         r#"{"role":"user","content":"hello","message_uid":"00000000000000000000000000000001"}"#,
@@ -246,7 +246,7 @@ pub fn conversation() -> MessageList {
     ])
 }
 
-pub fn list(messages: &[&str]) -> MessageList {
+pub(crate) fn list(messages: &[&str]) -> MessageList {
     let messages: Vec<Message> = messages
         .iter()
         .map(|m| Message::parse(m).unwrap())
@@ -255,7 +255,7 @@ pub fn list(messages: &[&str]) -> MessageList {
 }
 
 /// Runs `body` and gives what the host has logged on this thread meanwhile.
-pub fn logged<T>(body: impl FnOnce() -> T) -> (T, String) {
+pub(crate) fn logged<T>(body: impl FnOnce() -> T) -> (T, String) {
     #[derive(Clone, Default)]
     struct Buffer(Arc<Mutex<Vec<u8>>>);
     impl std::io::Write for Buffer {
