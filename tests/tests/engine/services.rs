@@ -9,7 +9,7 @@ use hermes::engine::{
 use hermes::plugin::EngineModule;
 use hermes_plugin_api::{
     Call, CompleteRequest, Compress, ContextEngine, Create, Decision, Emit, EngineError,
-    EngineState, ErrorClass, Level, Verdict, engine_module,
+    EngineState, Level, Verdict, engine_module,
 };
 use serde_json::json;
 
@@ -57,14 +57,14 @@ impl ContextEngine for Asking {
         };
         let answer = if self.on_thread {
             let host = self.host.clone();
-            std::thread::spawn(move || host.complete(None, &request, |_| {}))
+            std::thread::spawn(move || host.complete(None, &request, &mut |_| {}))
                 .join()
                 .map_err(|_| EngineError::failed("the thread died"))?
         } else {
             let mut parts = String::new();
             let answer = self
                 .host
-                .complete(Some(cx), &request, |part| parts.push_str(part));
+                .complete(Some(cx), &request, &mut |part| parts.push_str(part));
             self.host.log(Level::Info, &format!("parts {parts}"));
             answer
         };
