@@ -64,18 +64,12 @@ impl Catalog {
             problems: Vec::new(),
             options,
         };
-        let mut trust = TrustCheck::new();
         let bundled = catalog.options.bundled.clone();
         if let Some(folder) = &bundled.folder {
-            catalog.scan_root(
-                folder,
-                Source::Bundled,
-                bundled.build.as_deref(),
-                &mut trust,
-            );
+            catalog.scan_root(folder, Source::Bundled, bundled.build.as_deref());
         }
         let user = catalog.options.home.plugins_dir();
-        catalog.scan_root(&user, Source::User, None, &mut trust);
+        catalog.scan_root(&user, Source::User, None);
 
         catalog.refuse_disabled();
         catalog.take_verdicts();
@@ -85,18 +79,9 @@ impl Catalog {
         catalog
     }
 
-    fn scan_root(
-        &mut self,
-        root: &Path,
-        source: Source,
-        build: Option<&Path>,
-        trust: &mut TrustCheck,
-    ) {
+    fn scan_root(&mut self, root: &Path, source: Source, build: Option<&Path>) {
         match discover::list(root) {
-            Ok(found) => {
-                let examine = |found: &Found| Entry::examine(found, source, build, trust);
-                self.entries.extend(found.iter().map(examine));
-            }
+            Ok(found) => self.entries.extend(examine_all(&found, source, build)),
             Err(error) => self.problems.push(format!(
                 "the {source} plugins in {} cannot be listed: {error}",
                 root.display()
@@ -120,6 +105,9 @@ impl Catalog {
     fn take_verdicts(&mut self) {
         let Some(helper) = self.helper() else { return };
         let verdicts = self.verdicts();
+        if !verdicts.exist() {
+            return;
+        }
         for entry in &mut self.entries {
             let (Some(library), None) = (&entry.library, &entry.refusal) else {
                 continue;
@@ -258,6 +246,35 @@ impl Catalog {
     pub fn markers(&self) -> Markers {
         Markers::new(self.options.home.path())
     }
+}
+
+/// Few directories are looked at one after the other: threads would cost more than they save.
+const ENOUGH_FOR_THREADS: usize = 64;
+
+fn examine_all(found: &[Found], source: Source, build: Option<&Path>) -> Vec<Entry> {
+    let examine = |found: &[Found]| {
+        let mut trust = TrustCheck::new();
+        let entries = found.iter();
+        let entries = entries.map(|found| Entry::examine(found, source, build, &mut trust));
+        entries.collect::<Vec<_>>()
+    };
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(8);
+    if found.len() < ENOUGH_FOR_THREADS || threads == 1 {
+        return examine(found);
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = found
+            .chunks(found.len().div_ceil(threads))
+            .map(|part| scope.spawn(move || examine(part)))
+            .collect();
+        let parts = parts.into_iter().map(|part| match part.join() {
+            Ok(entries) => entries,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        parts.flatten().collect()
+    })
 }
 
 /// The built-in engine's module.

@@ -171,7 +171,7 @@ impl Entry {
         // The earliest step that fails is the one to talk about.
         if let Some(error) = bad_manifest {
             self.refuse(error);
-        } else if let Err(error) = self.check_trust(directory, trust) {
+        } else if let Err(error) = self.check_trust(directory, facts.is_ok(), trust) {
             self.refuse(error);
         } else if let Err(error) = facts.as_ref().map_err(Clone::clone).and_then(Facts::check) {
             self.refuse(error);
@@ -207,14 +207,19 @@ impl Entry {
         self.notes = manifest.notes;
     }
 
-    fn check_trust(&self, directory: &Path, trust: &mut TrustCheck) -> Result<(), TrustError> {
+    fn check_trust(
+        &self,
+        directory: &Path,
+        is_library: bool,
+        trust: &mut TrustCheck,
+    ) -> Result<(), TrustError> {
         // Whoever can change the place where the folder, or a link to it, lies can change which library is loaded.
         if let Some(root) = self.listed.as_deref().and_then(Path::parent) {
             trust.folder(root)?;
         }
         trust.folder(directory)?;
         match &self.library {
-            Some(library) if library.is_file() => trust.file(library),
+            Some(library) if is_library || library.is_file() => trust.file(library),
             _ => Ok(()),
         }
     }

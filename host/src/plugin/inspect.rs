@@ -5,7 +5,7 @@ mod error;
 mod foreign;
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use object::read::{ReadCache, ReadRef};
@@ -52,16 +52,23 @@ impl Facts {
     /// # Errors
     /// It is not one, or not for this machine.
     pub fn read(library: &Path) -> Result<Self, InspectError> {
-        let file = open_regular(library)?;
-        let mut head = Vec::with_capacity(64);
-        let mut reader = &file;
-        (&mut reader)
-            .take(64)
-            .read_to_end(&mut head)
-            .and_then(|_| reader.seek(SeekFrom::Start(0)))
+        let (file, length) = open_regular(library)?;
+        let mut parts = Parts {
+            file,
+            length,
+            at: 0,
+        };
+        let wanted = usize::try_from(length.min(WHOLE_BYTES)).unwrap_or(64);
+        let mut head = vec![0; wanted];
+        parts
+            .read_exact(&mut head)
             .map_err(|error| InspectError::unreadable(&error))?;
+        // A small library costs one read; of a large one only the parts that matter are read.
+        if length <= WHOLE_BYTES {
+            return Self::of_bytes(&head);
+        }
         foreign::check_format(&head)?;
-        Self::of(&ReadCache::new(file))
+        Self::of(&ReadCache::new(parts))
     }
 
     /// Reads a library that is in memory already.
@@ -158,8 +165,11 @@ impl Facts {
 /// Longest engine name as data, its NUL included.
 const NAME_BYTES: u64 = 256;
 
+/// Libraries up to this size are read as a whole.
+const WHOLE_BYTES: u64 = 32 * 1024;
+
 /// Opens a file that is one, without waiting for the other end of a pipe.
-fn open_regular(path: &Path) -> Result<File, InspectError> {
+fn open_regular(path: &Path) -> Result<(File, u64), InspectError> {
     let metadata = std::fs::metadata(path).map_err(|error| InspectError::unreadable(&error))?;
     if metadata.is_dir() {
         return Err(InspectError::NotALibrary { what: "a folder" });
@@ -174,7 +184,41 @@ fn open_regular(path: &Path) -> Result<File, InspectError> {
             what: "an empty file",
         });
     }
-    File::open(path).map_err(|error| InspectError::unreadable(&error))
+    let file = File::open(path).map_err(|error| InspectError::unreadable(&error))?;
+    Ok((file, metadata.len()))
+}
+
+/// A file that is read here and there: going somewhere else in it costs nothing until something is read.
+struct Parts {
+    file: File,
+    length: u64,
+    at: u64,
+}
+
+impl Read for Parts {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(&self.file, buffer, self.at)?;
+        #[cfg(not(unix))]
+        let read = {
+            self.file.seek(SeekFrom::Start(self.at))?;
+            self.file.read(buffer)?
+        };
+        self.at = self.at.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Parts {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let to = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.length.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = to.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

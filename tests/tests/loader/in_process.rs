@@ -152,3 +152,68 @@ fn without_a_helper_a_users_library_is_refused_with_that_sentence() {
         assert!(error.fix().contains("HERMES_HELPER"), "{}", error.fix());
     }
 }
+
+const CHILD_HOME: &str = "HERMES_TEST_CRASH_HOME";
+
+/// Not a test of its own: the process that [`an_engine_the_host_died_in_is_set_aside`] lets die.
+#[test]
+fn child_that_dies_inside_a_call() {
+    let Some(home) = std::env::var_os(CHILD_HOME) else {
+        return;
+    };
+    let at = HermesHome::at(&home);
+    let catalog = Catalog::scan(ScanOptions {
+        config: Config::load(&at),
+        home: at,
+        bundled: BundledRoot::default(),
+        helper: Some(hermes_tests::built().hermes().to_owned()),
+    });
+    let module = catalog
+        .load(&catalog.select("fatal").expect("there"))
+        .expect("loads");
+    let markers = catalog.markers();
+    drop(markers.enter(&module, "state"));
+    let _inside = markers.enter(&module, "compress");
+    std::process::abort();
+}
+
+// contract: SAFE-4, SEL-5
+#[test]
+fn an_engine_the_host_died_in_is_set_aside() {
+    if !has_compiler() {
+        return;
+    }
+    let home = Home::new();
+    install(&home, "fatal", &misfit("fatal", &[]));
+    let load = || {
+        let catalog = catalog(&home);
+        let candidate = catalog.select("fatal").expect("there");
+        catalog
+            .load(&candidate)
+            .map(|module| module.name().to_owned())
+    };
+    let died = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "in_process::child_that_dies_inside_a_call"])
+        .env(CHILD_HOME, home.path())
+        .output()
+        .expect("started");
+    assert!(!died.status.success());
+
+    let error = load().expect_err("set aside");
+    let text = error.to_string();
+    assert!(
+        text.contains("set aside") && text.contains("`compress`"),
+        "{text}"
+    );
+    assert!(error.fix().contains("plugins use"));
+    let (list, _) = home.json(&["plugins", "list"]);
+    assert!(
+        list[1]["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("`compress`")),
+        "{list}"
+    );
+    // Choosing it by hand is another chance.
+    assert!(home.run(&["plugins", "use", "fatal"]).status.success());
+    assert_eq!(load().expect("serves again"), "fatal");
+}

@@ -18,6 +18,10 @@ pub(super) struct UseArgs {
 
 pub(super) fn run(catalog: &Catalog, args: &UseArgs, globals: &Globals) -> Result<Exit, CliError> {
     let name = args.name.as_str();
+    if name.is_empty() {
+        return Err(CliError::usage("an engine's name is missing")
+            .hint("`hermes plugins list` shows the names"));
+    }
     // Choosing an engine by hand is the other chance for one that was set aside.
     catalog.forgive(name);
     let why = catalog.why(name);

@@ -54,16 +54,16 @@ pub(crate) fn choose(
             Some(name) => format!(" (such as {name})"),
             None => String::new(),
         }),
-        [only] => Choice::of(&directory.join(only)),
+        [only] => Choice::of_file(directory, only),
         several => choose_among(directory, several, &expected),
     }
 }
 
 /// Only libraries with an entry count: the others are there for the engine.
-fn choose_among(directory: &Path, files: &[String], expected: &[String]) -> Choice {
+fn choose_among(directory: &Path, files: &[File], expected: &[String]) -> Choice {
     let choices: Vec<(&String, Choice)> = files
         .iter()
-        .map(|file| (file, Choice::of(&directory.join(file))))
+        .map(|file| (&file.name, Choice::of_file(directory, file)))
         .collect();
     let named = |only_plugins: bool| {
         expected.iter().find_map(|name| {
@@ -95,6 +95,18 @@ fn choose_among(directory: &Path, files: &[String], expected: &[String]) -> Choi
 }
 
 impl Choice {
+    /// A file of a real folder has a real path, unless it is a link.
+    fn of_file(directory: &Path, file: &File) -> Self {
+        let path = directory.join(&file.name);
+        if file.is_link {
+            return Self::of(&path);
+        }
+        Self {
+            facts: Facts::read(&path),
+            library: Some(path),
+        }
+    }
+
     fn of(path: &Path) -> Self {
         match path.canonicalize() {
             Ok(real) => Self {
@@ -136,8 +148,14 @@ fn unresolved(path: &Path, error: &std::io::Error) -> InspectError {
     InspectError::Unreadable { reason }
 }
 
+/// A file that may be a library.
+struct File {
+    name: String,
+    is_link: bool,
+}
+
 /// Files with the platform's ending, by name. A file that is in the way is listed too, so that it can be named.
-fn libraries_in(directory: &Path) -> std::io::Result<Vec<String>> {
+fn libraries_in(directory: &Path) -> std::io::Result<Vec<File>> {
     let ending = std::env::consts::DLL_SUFFIX;
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -146,10 +164,13 @@ fn libraries_in(directory: &Path) -> std::io::Result<Vec<String>> {
             && name.ends_with(ending)
             && !name.starts_with('.')
         {
-            files.push(name.to_owned());
+            files.push(File {
+                name: name.to_owned(),
+                is_link: entry.file_type().is_ok_and(|kind| kind.is_symlink()),
+            });
         }
     }
-    files.sort();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
 }
 

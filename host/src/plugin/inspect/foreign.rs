@@ -7,7 +7,7 @@ use super::{Facts, InspectError, NAME_BYTES};
 
 /// Refuses what is not in this system's format, by its first bytes.
 pub(super) fn check_format(head: &[u8]) -> Result<(), InspectError> {
-    let format = Format::of(head);
+    let format = Format::of(&head[..head.len().min(64)]);
     match format {
         Format::Elf if cfg!(any(target_os = "macos", windows)) => Err(InspectError::OtherSystem {
             found: "a library for Linux or a BSD",

@@ -149,6 +149,11 @@ impl Verdicts {
         }
     }
 
+    /// Whether anything was ever tried for this home.
+    pub(crate) fn exist(&self) -> bool {
+        self.folder.is_dir()
+    }
+
     /// The verdict on a content, by a build of the host.
     pub(crate) fn get(&self, sha256: &str, helper: &Path) -> Option<Verdict> {
         read(&self.folder.join(verdict_name(sha256, helper)))
