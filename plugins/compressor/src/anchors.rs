@@ -1,6 +1,7 @@
 //! What a summary carries word for word, whoever writes it: an index of things one may have to find again, and the user's
 //! own messages. Both survive later passes, the newest first.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use hermes_message::Role;
@@ -8,6 +9,7 @@ use hermes_message::Role;
 use crate::Settings;
 use crate::carrier::Earlier;
 use crate::extract::words::{Shape, Word, words};
+use crate::secrets;
 use crate::settings::TailMode;
 use crate::tokens;
 use crate::turns::Turn;
@@ -18,6 +20,8 @@ const MOST_ANCHORS: u64 = 1_750;
 const MOST_QUOTES: u64 = 6_000;
 /// Longest quote in bytes.
 const LONGEST_QUOTE: usize = 4_000;
+/// So many bytes of the newest messages are looked through for the index.
+const LOOKED_THROUGH: usize = 200_000;
 /// Messages shorter than this say nothing without their neighbours.
 const SHORTEST_QUOTE: usize = 8;
 
@@ -83,13 +87,9 @@ impl Extras {
 }
 
 fn quote(text: &str) -> String {
-    let text = text.trim();
-    if text.len() <= LONGEST_QUOTE {
-        return text.to_owned();
-    }
     let mut out = String::new();
-    crate::prompt::shorten_into(&mut out, text, LONGEST_QUOTE);
-    out
+    secrets::cut_into(&mut out, text.trim(), LONGEST_QUOTE);
+    secrets::redacted(Cow::Owned(out)).into_owned()
 }
 
 /// All anchors, each once, the last mentioned first.
@@ -102,9 +102,9 @@ fn newest_anchors(previous: &Earlier, turns: &[Turn<'_>]) -> Vec<String> {
             found.push(text.to_owned());
         }
     };
-    let mut budget = 4_000_usize;
+    let mut bytes = LOOKED_THROUGH;
     for turn in turns.iter().rev() {
-        if budget == 0 {
+        if bytes == 0 {
             break;
         }
         let text = if turn.role == Role::Tool {
@@ -118,9 +118,9 @@ fn newest_anchors(previous: &Earlier, turns: &[Turn<'_>]) -> Vec<String> {
             .map(|(_, arguments)| arguments.as_str())
             .chain([text])
         {
-            for word in words(part).filter(is_anchor) {
+            bytes = bytes.saturating_sub(part.len());
+            for word in words(&secrets::redact(part)).filter(is_anchor) {
                 add(word.text);
-                budget = budget.saturating_sub(1);
             }
         }
     }

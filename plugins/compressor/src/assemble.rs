@@ -61,13 +61,10 @@ pub fn place(rows: &[Row<'_>], bounds: &Bounds) -> Place {
     if matches!(previous, Some(Role::User | Role::Tool)) && next != Some(Role::Assistant) {
         return Place::Own(Role::Assistant);
     }
+    let may_join = |at: usize| Some(at) != bounds.newest_user && fit::may_edit(rows, at);
     match (before, after) {
-        (_, Some(at)) if next == Some(Role::User) && Some(at) != bounds.newest_user => {
-            Place::JoinAfter(at)
-        }
-        (Some(at), _) if previous == Some(Role::User) && Some(at) != bounds.newest_user => {
-            Place::JoinBefore(at)
-        }
+        (_, Some(at)) if next == Some(Role::User) && may_join(at) => Place::JoinAfter(at),
+        (Some(at), _) if previous == Some(Role::User) && may_join(at) => Place::JoinBefore(at),
         _ => Place::Acknowledged,
     }
 }
@@ -83,6 +80,8 @@ pub fn write(
 ) -> Vec<Step> {
     let mut steps = Steps::default();
     let place = place(rows, bounds);
+    // An earlier summary is only taken off its neighbour when a new one holds it.
+    let carriers = if summary.is_some() { carriers } else { &[] };
     for at in 0..bounds.head_end.max(bounds.first()) {
         let joined = summary.filter(|_| place == Place::JoinBefore(at));
         steps.message(rows, at, cuts, joined, carriers);
@@ -189,5 +188,16 @@ pub fn avoid_join(rows: &[Row<'_>], bounds: &mut Bounds, carriers: &[usize], aff
     };
     if matches!(place(rows, &tried), Place::Own(_)) {
         *bounds = tried;
+    }
+}
+
+/// Gives the head up where it ends with a user's message that must not be touched and the assistant goes on: no role would
+/// be left for a summary between them.
+pub fn free_place(rows: &[Row<'_>], bounds: &mut Bounds) {
+    let speaks = |at: &usize| matches!(rows[*at].role, Role::User | Role::Assistant | Role::Tool);
+    let before = (bounds.first()..bounds.head_end).rev().find(speaks);
+    let ends_with_user = before.is_some_and(|at| rows[at].role == Role::User);
+    if ends_with_user && place(rows, bounds) == Place::Acknowledged {
+        bounds.head_end = bounds.first();
     }
 }

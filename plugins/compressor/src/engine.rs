@@ -43,6 +43,7 @@ struct Pending {
     pass_id: String,
     before: EngineState,
     guards: Guards,
+    tokens: u64,
 }
 
 impl Compressor {
@@ -101,6 +102,9 @@ impl Compressor {
 
     fn fail(&mut self, why: &Why, tokens: u64) {
         match why {
+            Why::HelperFailed(failure) if failure.class == Class::TooLong => {
+                self.guards.no_op(tokens)
+            }
             Why::HelperFailed(failure) => self.guards.helper_failed(failure),
             Why::NothingToDo | Why::NoGain => self.guards.no_op(tokens),
         }
@@ -111,6 +115,7 @@ impl Compressor {
             pass_id: input.pass_id().to_owned(),
             before: self.state,
             guards: self.guards.clone(),
+            tokens: input.current_tokens().unwrap_or(made.before),
         });
         self.state.compression_count += 1;
         // Until a response tells the real size of the new list, no old figure may stand for it.
@@ -265,6 +270,7 @@ impl ContextEngine for Compressor {
                 json: view.json(),
                 role: view.role(),
                 tokens: view.tokens(),
+                caller: view.caller(),
                 multimodal: view.is_multimodal(),
                 calls: view.has_tool_calls(),
                 summary: view.is_summary(),
@@ -345,7 +351,7 @@ impl Passes for Compressor {
         self.state.threshold_tokens = threshold;
         self.guards = pending.guards;
         self.guards.pass_discarded();
-        self.guards.no_op(0);
+        self.guards.no_op(pending.tokens);
         self.last_pass.clear();
         Ok(())
     }

@@ -12,13 +12,15 @@ use hermes_message::Role;
 use crate::Settings;
 use crate::boundaries::{self, Bounds};
 use crate::prune;
-use crate::row::Row;
+use crate::row::{Body, Row};
 use crate::settings::TailMode;
 
 /// Estimate of a result that has become one line.
 const ONE_LINE: u64 = 70;
 /// Results above this estimate (about 1,500 characters) are worth a line.
 const LONG_RESULT: u64 = 375;
+/// Estimate of a call whose long arguments were shortened.
+const SHORT_CALL: u64 = 250;
 /// No message is cut below this.
 const SMALLEST: u64 = 120;
 /// Messages at the very end whose results are cut late.
@@ -72,10 +74,13 @@ pub fn plan(
         let row = &rows[at];
         let in_head = at < bounds.tail_start;
         let old = in_head || (settings.tail_mode == TailMode::Lean && at < fresh);
+        if !may_edit(rows, at) {
+            continue;
+        }
         if row.role == Role::Tool && old && row.cost() >= LONG_RESULT {
             fit.set(at, Cut::OneLine, ONE_LINE);
         } else if row.calls && in_head && row.json.len() > prune::LONG_ARGUMENTS {
-            fit.cuts.insert(at, Cut::Arguments);
+            fit.set(at, Cut::Arguments, SHORT_CALL);
         }
     }
     let mut pictures = 0;
@@ -96,7 +101,7 @@ pub fn plan(
             .iter()
             .filter(|at| **at >= bounds.tail_start && Some(**at) != newest)
         {
-            if rows[at].role == Role::Assistant && rows[at].cost() > most {
+            if rows[at].role == Role::Assistant && rows[at].cost() > most && may_edit(rows, at) {
                 fit.set(at, Cut::To(most), most);
             }
         }
@@ -107,21 +112,51 @@ pub fn plan(
         .copied()
         .filter(|at| *at >= bounds.tail_start)
         .collect();
-    let is_result = |at: &usize| rows[*at].role == Role::Tool;
+    let is_result = |at: &usize| rows[*at].role == Role::Tool && may_edit(rows, *at);
     let early = tail.len().saturating_sub(LAST);
-    fit.level(&tail, room.tail + room.tail / 2, |at| {
+    // What has to be cut is cut by more than it takes, or the next message would set off the next pass.
+    let goal = room.all - room.all / 5;
+    let soft = room.tail + room.tail / 2;
+    fit.level(&tail, soft, soft, |at| {
         is_result(at) && tail[..early].contains(at)
     });
-    fit.level(&kept, room.all, is_result);
-    fit.level(&kept, room.all, |at| {
-        is_result(at) || rows[*at].role == Role::Assistant
+    fit.level(&kept, room.all, goal, is_result);
+    fit.level(&kept, room.all, goal, |at| {
+        is_result(at) || (rows[*at].role == Role::Assistant && may_edit(rows, *at))
     });
     let newest = bounds.newest_user;
-    fit.level(&kept, room.hard, |at| {
-        rows[*at].role != Role::System && Some(*at) != newest
+    fit.level(&kept, room.hard, room.hard, |at| {
+        rows[*at].role != Role::System && Some(*at) != newest && may_edit(rows, *at)
     });
-    fit.level(&kept, room.hard, |at| Some(*at) == newest);
+    fit.level(&kept, room.hard, room.hard, |at| {
+        Some(*at) == newest && may_edit(rows, *at)
+    });
     fit.cuts
+}
+
+/// Whether a message may get another text without a fault of its surroundings becoming one of ours: whoever checks a
+/// result forgives the faults of messages that stay as they are, and only those. A request drops or joins such messages.
+#[must_use]
+pub fn may_edit(rows: &[Row<'_>], at: usize) -> bool {
+    let row = &rows[at];
+    if rows
+        .get(at + 1)
+        .is_some_and(|next| next.role == Role::Tool && next.caller.is_none())
+    {
+        return false;
+    }
+    if row.role == Role::Tool {
+        return row.caller.is_some();
+    }
+    let alike = |other: Option<&Row<'_>>| other.is_some_and(|other| other.role == row.role);
+    if alike(at.checked_sub(1).and_then(|before| rows.get(before))) || alike(rows.get(at + 1)) {
+        return false;
+    }
+    let answered = rows[at + 1..]
+        .iter()
+        .take_while(|row| row.caller == Some(at))
+        .count();
+    !row.calls || answered == Body::read(row.json).calls.len()
 }
 
 struct Fit<'a> {
@@ -136,8 +171,8 @@ impl Fit<'_> {
         self.costs[at] = cost.min(self.rows[at].cost());
     }
 
-    /// Lowers the largest of those that may be cut until all of `among` fit.
-    fn level(&mut self, among: &[usize], room: u64, may: impl Fn(&usize) -> bool) {
+    /// If `among` do not fit the room, lowers the largest of those that may be cut until all fit the goal.
+    fn level(&mut self, among: &[usize], room: u64, goal: u64, may: impl Fn(&usize) -> bool) {
         let total: u64 = among.iter().map(|at| self.costs[*at]).sum();
         if total <= room {
             return;
@@ -150,7 +185,7 @@ impl Fit<'_> {
         let fixed = total - cuttable.iter().map(|at| self.costs[*at]).sum::<u64>();
         let cap = cap(
             cuttable.iter().map(|at| self.costs[*at]).collect(),
-            room.saturating_sub(fixed),
+            goal.saturating_sub(fixed),
         )
         .max(SMALLEST);
         for at in cuttable {

@@ -140,10 +140,8 @@ impl Guards {
             Class::Network | Class::Empty => 30,
             Class::Auth | Class::Quota | Class::Missing => 600,
             Class::Overload | Class::Context | Class::Unusable | Class::Other => 60,
-            // The host gave the pass up: that is no fault of the helper's.
-            Class::Cancelled => return,
-            // A question of size, not of the model.
-            Class::TooLong => return self.no_op(0),
+            // The host gave the pass up, or it is a question of size: no fault of the helper's.
+            Class::Cancelled | Class::TooLong => return,
         };
         let wait = Duration::from_secs(seconds).max(failure.retry_after.unwrap_or_default());
         let why = format!("{} (waits {} s)", failure.message, wait.as_secs());

@@ -1,24 +1,23 @@
 //! One pass, from messages to a new list. Pure: the same messages, settings and answers of the helper always give the
 //! same list, byte for byte.
 
+mod sizes;
+mod sum_up;
+
 use std::collections::BTreeMap;
 
-use hermes_message::Role;
-
 use crate::Settings;
-use crate::anchors;
 use crate::assemble::{self, Step};
 use crate::boundaries::{self, Bounds, Wishes};
-use crate::carrier::{self, Earlier};
-use crate::fit::{self, Cut, Room};
-use crate::helper::{Class, Failure, Helper};
+use crate::carrier;
+use crate::fit::{self, Room};
+use crate::helper::{Failure, Helper};
 use crate::proactive;
 use crate::row::{Body, Row};
-use crate::secrets;
 use crate::settings::TailMode;
-use crate::summarize::{self, Job};
 use crate::tokens;
-use crate::turns::{self, Skip};
+use sizes::Sizes;
+use sum_up::Middle;
 
 /// What set the pass off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +57,14 @@ pub struct Request<'a> {
     pub compressed_before: bool,
     /// The last pass was of no use.
     pub has_strike: bool,
+}
+
+impl Request<'_> {
+    /// The window without what is kept for the answer; 0 = not known.
+    #[must_use]
+    pub fn usable(&self) -> u64 {
+        self.window - self.output_reserve.min(self.window / 2)
+    }
 }
 
 impl Default for Request<'_> {
@@ -128,131 +135,122 @@ pub enum Outcome {
 
 /// A carrier without any summary takes about so many tokens.
 const FRAME: u64 = 220;
-/// Longest summary.
-const LONGEST_SUMMARY: u64 = 10_000;
-/// Shortest budget, where the window allows.
-const LEAST_SUMMARY: u64 = 2_000;
 
 /// Runs a pass. Without a helper the extractive author writes.
 #[must_use]
 pub fn compress(
     rows: &[Row<'_>],
     settings: &Settings,
-    mut helper: Option<&mut dyn Helper>,
+    helper: Option<&mut dyn Helper>,
     request: &Request<'_>,
 ) -> Outcome {
     if request.cause == Cause::Prune {
         return proactive::prune(rows, settings, request);
     }
-    let before: u64 = rows.iter().map(Row::cost).sum();
+    let sizes = Sizes::of(rows, settings, request);
     let found = find_carriers(rows);
-    let sizes = Sizes::of(rows, settings, request, before);
-
     let carriers: Vec<usize> = found.keys().copied().collect();
-    let first = request.compressed_before || !found.is_empty();
-    let wishes = Wishes {
-        protect_first: if first {
-            0
-        } else {
-            usize::try_from(settings.protect_first_n).unwrap_or(usize::MAX)
-        },
-        protect_last: usize::try_from(settings.protect_last_n).unwrap_or(usize::MAX),
-        users: usize::try_from(settings.min_tail_user_messages).unwrap_or(1),
-        tail_budget: sizes.tail,
-        lean: settings.tail_mode == TailMode::Lean,
-    };
-    let mut bounds = boundaries::find(rows, &carriers, wishes);
-    assemble::skip_blank(rows, &mut bounds);
-    assemble::avoid_join(rows, &mut bounds, &carriers, sizes.tail / 4);
+    let bounds = cuts(rows, settings, request, &carriers, sizes.tail);
 
-    let middle: u64 = (0..rows.len())
+    let tokens: u64 = (0..rows.len())
         .filter(|at| bounds.is_middle(*at))
         .map(|at| rows[at].cost())
         .sum();
-    let worth_it = bounds.middle() >= 2
-        && middle > FRAME + 60
-        && !(request.has_strike
-            && request.cause == Cause::Automatic
-            && middle.saturating_mul(10) < request.threshold);
-    let mut author = Author::None;
-    let mut text = None;
-    if worth_it {
-        match summary(
-            rows,
-            settings,
-            helper.as_mut().map(|h| &mut **h as &mut dyn Helper),
-            request,
-            &bounds,
-            &found,
-            middle,
-            &sizes,
-        ) {
-            Ok(made) => (text, author) = (Some(made.0), made.1),
-            Err(failure) => {
-                let sentence = format!("the conversation stays as it is: {}", failure.message);
-                return Outcome::Unchanged(Why::HelperFailed(failure), sentence);
-            }
-        }
+    let futile =
+        request.has_strike && request.cause == Cause::Automatic && tokens * 10 < request.threshold;
+    if bounds.middle() < 2 || tokens <= FRAME + 60 || futile {
+        return shorten(rows, settings, request, bounds, &carriers, sizes);
     }
-    if text.is_none() {
-        // Nothing is summed up, so everything stays; what is too large is still cut.
-        bounds = Bounds {
-            head_end: bounds.head_end.min(bounds.tail_start),
-            tail_start: bounds.head_end,
-            pinned: None,
-            ..bounds
-        };
-    }
-    let summary_tokens = text.as_deref().map_or(0, tokens::of_text);
-    let room = Room {
-        tail: if text.is_some() {
-            sizes.tail
-        } else {
-            sizes.all
-        },
-        all: sizes.all.saturating_sub(summary_tokens),
-        hard: sizes.hard.saturating_sub(summary_tokens),
-    };
-    let cuts = if text.is_none() && before <= sizes.all && sizes.fits {
-        BTreeMap::new()
-    } else {
-        fit::plan(rows, &bounds, settings, room)
-    };
-    if text.is_none() && cuts.is_empty() {
-        return Outcome::Unchanged(Why::NothingToDo, nothing_to_do(&bounds, request));
-    }
-    finish(
+    let middle = Middle {
         rows,
-        &bounds,
-        &cuts,
-        text.as_deref(),
-        &carriers,
-        author,
-        before,
-        sizes.fixed,
-    )
+        settings,
+        request,
+        bounds: &bounds,
+        carriers: &found,
+        sizes,
+        tokens,
+    };
+    let (text, author) = match middle.sum_up(helper) {
+        Ok(written) => written,
+        Err(failure) => {
+            let sentence = format!("the conversation stays as it is: {}", failure.message);
+            return Outcome::Unchanged(Why::HelperFailed(failure), sentence);
+        }
+    };
+    let spent = tokens::of_text(&text);
+    let room = Room {
+        tail: sizes.tail,
+        all: sizes.all.saturating_sub(spent),
+        hard: sizes.hard.saturating_sub(spent),
+    };
+    let shorter = fit::plan(rows, &bounds, settings, room);
+    let steps = assemble::write(rows, &bounds, &shorter, Some(&text), &carriers);
+    finish(rows, steps, author, sizes)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the last step of one function, apart for its length"
-)]
-fn finish(
+/// Where the transcript is cut.
+fn cuts(
     rows: &[Row<'_>],
-    bounds: &Bounds,
-    cuts: &BTreeMap<usize, Cut>,
-    text: Option<&str>,
+    settings: &Settings,
+    request: &Request<'_>,
     carriers: &[usize],
-    author: Author,
-    before: u64,
-    fixed: u64,
+    tail: u64,
+) -> Bounds {
+    let size = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+    let first_time = !request.compressed_before && carriers.is_empty();
+    let wishes = Wishes {
+        protect_first: if first_time {
+            size(settings.protect_first_n)
+        } else {
+            0
+        },
+        protect_last: size(settings.protect_last_n),
+        users: size(settings.min_tail_user_messages),
+        tail_budget: tail,
+        lean: settings.tail_mode == TailMode::Lean,
+    };
+    let mut bounds = boundaries::find(rows, carriers, wishes);
+    assemble::skip_blank(rows, &mut bounds);
+    assemble::avoid_join(rows, &mut bounds, carriers, tail / 4);
+    assemble::free_place(rows, &mut bounds);
+    bounds
+}
+
+/// Nothing is summed up, so everything stays; what is too large for the request is still cut.
+fn shorten(
+    rows: &[Row<'_>],
+    settings: &Settings,
+    request: &Request<'_>,
+    bounds: Bounds,
+    carriers: &[usize],
+    sizes: Sizes,
 ) -> Outcome {
-    let steps = assemble::write(rows, bounds, cuts, text, carriers);
-    let after = total(rows, &steps);
-    let shortened = text.is_some() || steps.iter().any(|step| !matches!(step, Step::Keep(_)));
-    if !shortened {
-        return Outcome::Unchanged(Why::NothingToDo, "nothing can be shortened".to_owned());
+    if sizes.before <= sizes.all {
+        return Outcome::Unchanged(Why::NothingToDo, nothing_to_do(request));
     }
+    let first = bounds.first();
+    let bounds = Bounds {
+        head_end: first,
+        tail_start: first,
+        pinned: None,
+        ..bounds
+    };
+    let room = Room {
+        tail: sizes.all,
+        all: sizes.all,
+        hard: sizes.hard,
+    };
+    let shorter = fit::plan(rows, &bounds, settings, room);
+    let steps = assemble::write(rows, &bounds, &shorter, None, carriers);
+    if steps.iter().all(|step| matches!(step, Step::Keep(_))) {
+        return Outcome::Unchanged(Why::NothingToDo, nothing_to_do(request));
+    }
+    finish(rows, steps, Author::None, sizes)
+}
+
+fn finish(rows: &[Row<'_>], steps: Vec<Step>, author: Author, sizes: Sizes) -> Outcome {
+    let Sizes { before, fixed, .. } = sizes;
+    let after = total(rows, &steps);
     if after >= before {
         let sentence =
             format!("a compressed list would be no shorter ({after} tokens instead of {before})");
@@ -287,10 +285,7 @@ pub(crate) fn of_message(json: &str) -> u64 {
     )
 }
 
-fn nothing_to_do(bounds: &Bounds, request: &Request<'_>) -> String {
-    if bounds.newest_user.is_none() {
-        return "there is no user message to keep".to_owned();
-    }
+fn nothing_to_do(request: &Request<'_>) -> String {
     match request.cause {
         Cause::Manual => {
             "nothing to compress yet: the whole conversation is what must stay".to_owned()
@@ -300,7 +295,7 @@ fn nothing_to_do(bounds: &Bounds, request: &Request<'_>) -> String {
 }
 
 /// The earlier summaries of a transcript, by message, and the own words of messages that they had joined.
-type Carriers = BTreeMap<usize, carrier::Found>;
+pub(crate) type Carriers = BTreeMap<usize, carrier::Found>;
 
 fn find_carriers(rows: &[Row<'_>]) -> Carriers {
     let mut found = BTreeMap::new();
@@ -314,163 +309,4 @@ fn find_carriers(rows: &[Row<'_>]) -> Carriers {
         }
     }
     found
-}
-
-/// The budgets of a pass.
-struct Sizes {
-    tail: u64,
-    /// The list should be below this.
-    all: u64,
-    /// The list must be below this.
-    hard: u64,
-    /// The list is below `all` already.
-    fits: bool,
-    summary: u64,
-    fixed: u64,
-}
-
-impl Sizes {
-    fn of(rows: &[Row<'_>], settings: &Settings, request: &Request<'_>, before: u64) -> Self {
-        let beside = request
-            .current_tokens
-            .unwrap_or(before)
-            .saturating_sub(before);
-        let system = rows
-            .first()
-            .filter(|row| row.role == Role::System)
-            .map_or(0, Row::cost);
-        let usable = request.window - request.output_reserve.min(request.window / 2);
-        let wanted = request
-            .target_tokens
-            .filter(|n| *n > 0)
-            .unwrap_or(request.threshold);
-        let (wanted, usable) = match (wanted, usable) {
-            (0, 0) => (u64::MAX / 4, u64::MAX / 4),
-            (0, usable) => (usable, usable),
-            (wanted, 0) => (wanted, wanted.saturating_mul(2)),
-            (wanted, usable) => (wanted.min(usable), usable),
-        };
-        let all = wanted.saturating_sub(beside).max(256);
-        let hard = (usable - usable / 20).saturating_sub(beside).max(256);
-        let tail = boundaries::tail_budget(request.window, request.threshold, settings)
-            .min(all / 2)
-            .max(64);
-        Self {
-            tail,
-            all,
-            hard,
-            fits: before <= all,
-            summary: (all / 5).clamp(96, LONGEST_SUMMARY),
-            fixed: beside + system,
-        }
-    }
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of one function, apart for its length"
-)]
-fn summary(
-    rows: &[Row<'_>],
-    settings: &Settings,
-    helper: Option<&mut dyn Helper>,
-    request: &Request<'_>,
-    bounds: &Bounds,
-    found: &Carriers,
-    middle: u64,
-    sizes: &Sizes,
-) -> Result<(String, Author), Failure> {
-    let mut previous = Earlier::default();
-    for parts in found.values() {
-        previous.merge(parts.earlier.clone());
-    }
-    let range = bounds.head_end..bounds.tail_start;
-    let turns = turns::read(rows, range, |at| {
-        if bounds.pinned == Some(at) {
-            return Some(Skip::Whole);
-        }
-        found
-            .get(&at)
-            .map(|parts| parts.own.clone().map_or(Skip::Whole, Skip::Own))
-    });
-    // Never more than what is replaced, or nothing would be won.
-    let budget = (middle / 5)
-        .max(LEAST_SUMMARY)
-        .min(sizes.summary)
-        .min((middle.saturating_sub(FRAME)) * 3 / 4)
-        .max(48);
-    let focus = request
-        .focus
-        .map(str::trim)
-        .filter(|focus| !focus.is_empty())
-        .map(secrets::redact);
-    let memory = request
-        .memory
-        .map(str::trim)
-        .filter(|memory| !memory.is_empty())
-        .map(bounded_memory);
-    let extras = anchors::Extras::gather(&previous, &turns, middle, sizes.all, settings);
-    let job = Job {
-        previous: &secrets::redact(&previous.body),
-        turns: &turns,
-        focus: focus.as_deref(),
-        memory: memory.as_deref(),
-        budget: budget.saturating_sub(extras.cost / 2).max(48),
-        replaces: middle,
-    };
-    let (body, author) = match helper {
-        None => (summarize::without_model(&job), Author::Extractive),
-        Some(helper) => match summarize::with_model(&job, helper) {
-            Ok(body) => (body, Author::Model),
-            Err(failure) if falls_back(&failure, settings, request) => {
-                (summarize::without_model(&job), Author::Fallback(failure))
-            }
-            Err(failure) => return Err(failure),
-        },
-    };
-    let body = match author {
-        Author::Model | Author::None => body,
-        Author::Extractive | Author::Fallback(_) => format!("{EXTRACTED}\n{body}"),
-    };
-    let earlier = Earlier {
-        body,
-        anchors: extras.anchors,
-        quotes: extras.quotes,
-    };
-    Ok((earlier.write(&footer(request.session_id)), author))
-}
-
-/// First line of a summary that no model wrote. The extractive author passes it over when it meets it again.
-const EXTRACTED: &str = "(extracted from the text itself, without a model)";
-
-/// Whether the extractive author takes over. A pass that is not urgent would rather wait for the helper: nothing is lost
-/// while the list stays as it is. A request that no longer fits cannot wait.
-fn falls_back(failure: &Failure, settings: &Settings, request: &Request<'_>) -> bool {
-    if failure.class == Class::Cancelled || settings.abort_on_summary_failure {
-        return false;
-    }
-    let urgent = request.cause == Cause::Overflow
-        || (request.window > 0
-            && request.current_tokens.is_some_and(|n| {
-                n >= request.window - request.output_reserve.min(request.window / 2)
-            }));
-    urgent || matches!(failure.class, Class::Missing | Class::Other)
-}
-
-fn footer(session_id: &str) -> String {
-    if session_id.is_empty() {
-        "The messages that this summary stands for are kept in the session store; search the session to read them."
-            .to_owned()
-    } else {
-        format!(
-            "The messages that this summary stands for are kept in the session store (session {session_id}); search the session to read them."
-        )
-    }
-}
-
-/// A memory provider's text: secrets removed, the middle of a long one left out.
-fn bounded_memory(text: &str) -> String {
-    let mut out = String::new();
-    crate::prompt::shorten_into(&mut out, &secrets::redact(text), 6_000);
-    out
 }

@@ -7,6 +7,7 @@ use hermes_message::Role;
 use crate::Settings;
 use crate::assemble::Step;
 use crate::boundaries::{self, Wishes};
+use crate::fit::may_edit;
 use crate::pass::{Author, Made, Outcome, Request, Why, total};
 use crate::prune;
 use crate::row::{Body, Row};
@@ -77,6 +78,7 @@ fn edits(rows: &[Row<'_>], end: usize, long: usize) -> BTreeMap<usize, String> {
         if row.role == Role::Assistant
             && row.calls
             && at < end
+            && may_edit(rows, at)
             && let Some(json) = prune::cut_arguments(row.json)
         {
             edits.insert(at, json);
@@ -89,7 +91,7 @@ fn edits(rows: &[Row<'_>], end: usize, long: usize) -> BTreeMap<usize, String> {
         images += usize::from(has_images);
         let repeated =
             body.text.len() >= REPEAT_FROM && seen.insert(body.text.to_string(), ()).is_some();
-        if at >= end {
+        if at >= end || !may_edit(rows, at) {
             continue;
         }
         let json = if repeated && !has_images {

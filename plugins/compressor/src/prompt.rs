@@ -109,8 +109,8 @@ pub fn overhead(question: &Question<'_>) -> u64 {
     })) + 40
 }
 
-/// Appends one message. `most`: bytes of its text that are shown.
-pub fn render(out: &mut String, turn: &Turn<'_>, most: usize, day: &mut Option<String>) {
+/// Appends one message.
+pub fn render(out: &mut String, turn: &Turn<'_>, day: &mut Option<String>) {
     if turn.date.is_some() && *day != turn.date {
         let _ = writeln!(out, "--- {} ---", turn.date.as_deref().unwrap_or_default());
         day.clone_from(&turn.date);
@@ -124,29 +124,13 @@ pub fn render(out: &mut String, turn: &Turn<'_>, most: usize, day: &mut Option<S
         (Role::Assistant, _) => out.push_str("[ASSISTANT] "),
         (Role::System | Role::Other, _) => out.push_str("[NOTICE] "),
     }
-    shorten_into(out, &turn.text, most);
+    out.push_str(&turn.text);
     if let Some(media) = turn.media.note() {
         out.push(' ');
         out.push_str(&media);
     }
     out.push('\n');
     for (tool, arguments) in &turn.calls {
-        let _ = write!(out, "  [CALL {tool}] ");
-        shorten_into(out, arguments, most.max(160));
-        out.push('\n');
+        let _ = writeln!(out, "  [CALL {tool}] {arguments}");
     }
-}
-
-/// Appends a text, or of a long one its beginning and end with what lies between named.
-pub fn shorten_into(out: &mut String, text: &str, most: usize) {
-    const NOTE: usize = 48;
-    if text.len() <= most + NOTE {
-        out.push_str(text);
-        return;
-    }
-    let head = text.floor_char_boundary(most * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - most / 3).max(head);
-    out.push_str(&text[..head]);
-    let _ = write!(out, " [… {} bytes left out …] ", tail - head);
-    out.push_str(&text[tail..]);
 }

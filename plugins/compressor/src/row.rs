@@ -18,6 +18,8 @@ pub struct Row<'a> {
     pub role: Role,
     /// The host's estimate.
     pub tokens: u32,
+    /// Of a tool result, the index of the message whose call it answers.
+    pub caller: Option<usize>,
     /// Its content is a list of parts.
     pub multimodal: bool,
     /// It calls tools.
@@ -29,10 +31,23 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The row of a message.
+    /// The rows of a list.
     #[must_use]
-    pub fn of(message: &'a Message) -> Self {
+    pub fn all(messages: &'a [Message]) -> Vec<Self> {
+        let callers = hermes_message::sequence::callers(messages);
+        messages
+            .iter()
+            .zip(callers)
+            .map(|(message, caller)| Self {
+                caller,
+                ..Self::of(message)
+            })
+            .collect()
+    }
+
+    fn of(message: &'a Message) -> Self {
         Self {
+            caller: None,
             json: message.stored(),
             role: message.role(),
             tokens: message.tokens(),

@@ -1,41 +1,20 @@
 //! Secrets: out of everything a helper model reads, and out of everything a summary says.
+//!
+//! A long text is cut first and looked through then, so that time grows with what is shown. Cuts fall between lines or
+//! words: no half of a secret is left standing that the whole would have given away.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// The text without secrets. Ordinary hashes and ids stay.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
-    // The library of patterns belongs to the message crate; until it is there, nothing is taken out.
-    Cow::Borrowed(text)
+    hermes_message::redact::redact(text)
 }
 
-/// Longest text that is looked through whole; of a longer one, so much of its beginning and of its end.
-const HEAD: usize = 24_000;
-const TAIL: usize = 12_000;
-
-/// The text, or of a very long one beginning and end, without secrets. Cuts are made between lines or words, so that no
-/// half of a secret is left standing that the whole would have given away.
+/// A text without secrets that keeps its buffer where it has none.
 #[must_use]
-pub fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
-    if text.len() <= HEAD + TAIL + 1_000 {
-        return redacted(text);
-    }
-    let head = &text[..last_break(&text, HEAD)];
-    let tail = &text[next_break(&text, text.len() - TAIL)..];
-    // The end of a key whose beginning was cut off.
-    let tail = match (tail.find("-----END "), tail.find("-----BEGIN ")) {
-        (Some(end), begin) if begin.is_none_or(|begin| begin > end) => &tail[end..],
-        _ => tail,
-    };
-    let left_out = text.len() - head.len() - tail.len();
-    Cow::Owned(format!(
-        "{}\n[… {left_out} bytes left out …]\n{}",
-        redact(head),
-        redact(tail)
-    ))
-}
-
-fn redacted(text: Cow<'_, str>) -> Cow<'_, str> {
+pub fn redacted(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => redact(text),
         Cow::Owned(text) => match redact(&text) {
@@ -45,22 +24,49 @@ fn redacted(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The last line or word border at or before `at`; in a text without any, a character border.
+/// A text of at most about `most` bytes: of a longer one beginning and end, with what lies between named.
+#[must_use]
+pub fn cut(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    if text.len() <= most.saturating_add(NOTE) {
+        return text;
+    }
+    let mut out = String::new();
+    cut_into(&mut out, &text, most);
+    Cow::Owned(out)
+}
+
+const NOTE: usize = 60;
+/// How far a line or word border may be from where a cut was meant to be.
+const REACH: usize = 1_000;
+
+/// Appends a text as [`cut`] gives it.
+pub fn cut_into(out: &mut String, text: &str, most: usize) {
+    if text.len() <= most.saturating_add(NOTE) {
+        out.push_str(text);
+        return;
+    }
+    let head = last_break(text, most * 2 / 3);
+    let tail = next_break(text, text.len() - most / 3).max(head);
+    out.push_str(&text[..head]);
+    let _ = write!(out, " [… {} bytes left out …] ", tail - head);
+    out.push_str(&text[tail..]);
+}
+
+/// The last line or word border at or before `at`; in a text without any near it, a character border.
 fn last_break(text: &str, at: usize) -> usize {
     let at = text.floor_char_boundary(at);
-    let window = &text[text.floor_char_boundary(at.saturating_sub(2_000))..at];
-    let start = at - window.len();
-    window
-        .rfind('\n')
-        .or_else(|| window.rfind(char::is_whitespace))
+    let start = text.floor_char_boundary(at.saturating_sub(REACH.min(at / 2)));
+    text[start..at]
+        .rfind(char::is_whitespace)
         .map_or(at, |found| start + found)
 }
 
+/// The first one at or after `at`.
 fn next_break(text: &str, at: usize) -> usize {
     let at = text.ceil_char_boundary(at);
-    let window = &text[at..text.floor_char_boundary((at + 2_000).min(text.len()))];
-    window
-        .find('\n')
-        .or_else(|| window.find(char::is_whitespace))
+    let reach = REACH.min((text.len() - at) / 2);
+    let end = text.floor_char_boundary(at + reach);
+    text[at..end]
+        .find(char::is_whitespace)
         .map_or(at, |found| at + found)
 }

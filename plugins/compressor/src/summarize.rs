@@ -3,7 +3,7 @@
 //! Every message is shown. Where all of them together are longer than the parts may be, long ones are shown with beginning
 //! and end, and what is left out is named in its place. Each part is read together with the summary of the parts before it.
 
-use hermes_message::Role;
+use std::borrow::Cow;
 
 use crate::accept::{self, Bounds};
 use crate::extract;
@@ -11,7 +11,7 @@ use crate::helper::{Ask, Class, Failure, Helper, Reply};
 use crate::prompt::{self, Question};
 use crate::secrets;
 use crate::tokens;
-use crate::turns::Turn;
+use crate::turns::{self, Turn};
 
 /// A helper below this window cannot be told what to do and be shown something.
 pub const SMALLEST_WINDOW: u64 = 1_024;
@@ -19,20 +19,26 @@ pub const SMALLEST_WINDOW: u64 = 1_024;
 const TERSE_BELOW: u64 = 8_000;
 /// Largest part: attention thins out in longer ones, and a failed question costs less.
 const LARGEST_PART: u64 = 40_000;
-/// Tokens that are read in all where the helper's window is no limit.
+/// Tokens that are read in all where neither the helper's window nor the number of messages is a limit.
 const MOST_READ: u64 = 160_000;
-/// Parts at most.
-const MOST_PARTS: u64 = 16;
+/// So many parts are read of a conversation of few and long messages.
+const PARTS: u64 = 16;
+/// So many of any. What is beyond is left out evenly, and named.
+const MOST_PARTS: usize = 64;
+/// Every message gets so many tokens, its label included, before the number of parts is held down.
+const LEAST_SHARE: u64 = 48;
+/// A label, and the note of what is left out.
+const LABEL: u64 = 16;
+/// A part below this holds next to nothing.
+const LEAST_ROOM: u64 = 128;
 /// A window that nobody has told.
 const ASSUMED_WINDOW: u64 = 32_768;
 
 /// What to sum up.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// Sections of the summary before this one.
+    /// Sections of the summary before this one; secrets removed.
     pub previous: &'a str,
-    /// What has been said since.
-    pub turns: &'a [Turn<'a>],
     /// What to favour; secrets removed.
     pub focus: Option<&'a str>,
     /// What a memory provider adds; secrets removed.
@@ -43,12 +49,94 @@ pub struct Job<'a> {
     pub replaces: u64,
 }
 
-/// The summary of the extractive author.
+/// How the messages are read: the size of a part, and of one message in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Longest message, in tokens.
+    pub share: u64,
+    room: u64,
+    budget: u64,
+    terse: bool,
+}
+
+impl Reading {
+    /// For the extractive author, who reads everything once.
+    #[must_use]
+    pub fn without_model() -> Self {
+        Self {
+            share: 9_000,
+            room: u64::MAX / 4,
+            budget: 0,
+            terse: false,
+        }
+    }
+
+    /// For a helper with this window; 0 = not known. `costs`: the estimates of the messages.
+    ///
+    /// # Errors
+    /// The window leaves no room for messages.
+    pub fn with_model(
+        window: u64,
+        job: &Job<'_>,
+        costs: impl Iterator<Item = u64>,
+    ) -> Result<Self, Failure> {
+        let window = if window == 0 { ASSUMED_WINDOW } else { window };
+        let too_small = |why: &str| {
+            Failure::new(
+                Class::Context,
+                format!("the helper model's window of {window} tokens {why}"),
+            )
+        };
+        if window < SMALLEST_WINDOW {
+            let why =
+                format!("is too small to summarise with; it takes {SMALLEST_WINDOW} at least");
+            return Err(too_small(&why));
+        }
+        let budget = job.budget.min(window / 6).max(96);
+        let mut reading = Self {
+            share: 0,
+            room: 0,
+            budget,
+            terse: window < TERSE_BELOW,
+        };
+        // Room for the answer, the summary so far, and a tenth for differences in counting.
+        let taken = prompt::overhead(&reading.question(job)) + 2 * budget + window / 10 + 40;
+        reading.room = window.saturating_sub(taken).min(LARGEST_PART);
+        if reading.room < LEAST_ROOM {
+            return Err(too_small(
+                "leaves no room for messages beside the focus and the memory provider's text",
+            ));
+        }
+        let costs: Vec<u64> = costs.collect();
+        let count = u64::try_from(costs.len()).unwrap_or(u64::MAX);
+        let total = MOST_READ
+            .min(reading.room * PARTS)
+            .max(count.saturating_mul(LEAST_SHARE));
+        let total = total.saturating_sub(count.saturating_mul(LABEL));
+        reading.share = fair_share(costs, total).clamp(LEAST_SHARE - LABEL, reading.room * 3 / 4);
+        Ok(reading)
+    }
+
+    fn question<'a>(&self, job: &Job<'a>) -> Question<'a> {
+        Question {
+            previous: "",
+            transcript: "",
+            part: (1, 2),
+            focus: job.focus,
+            memory: job.memory,
+            budget: self.budget,
+            terse: self.terse,
+            again: None,
+        }
+    }
+}
+
+/// The summary of the extractive author. Takes the secrets out of the turns.
 #[must_use]
-pub fn without_model(job: &Job<'_>) -> String {
+pub fn without_model(job: &Job<'_>, turns: &mut [Turn<'_>]) -> String {
+    turns::clean(turns);
     let Job {
         previous,
-        turns,
         focus,
         budget,
         ..
@@ -66,57 +154,31 @@ pub fn without_model(job: &Job<'_>) -> String {
 ///
 /// # Errors
 /// What kept it from giving one, after the second try where a second one makes sense.
-pub fn with_model(job: &Job<'_>, helper: &mut dyn Helper) -> Result<String, Failure> {
-    let window = match helper.window() {
-        0 => ASSUMED_WINDOW,
-        window => window,
-    };
-    if window < SMALLEST_WINDOW {
-        let text = format!(
-            "the helper model's window of {window} tokens is too small to summarise with; it takes {SMALLEST_WINDOW} at least"
-        );
-        return Err(Failure::new(Class::Context, text));
-    }
-    let mut scale = 1;
+pub fn with_model(
+    job: &Job<'_>,
+    turns: &[Turn<'_>],
+    mut reading: Reading,
+    helper: &mut dyn Helper,
+) -> Result<String, Failure> {
     loop {
-        match in_parts(job, helper, window / scale) {
-            // The helper counts otherwise than we do: smaller parts, twice.
-            Err(failure)
-                if failure.class == Class::Context
-                    && scale < 4
-                    && window / (scale * 2) >= SMALLEST_WINDOW =>
-            {
-                scale *= 2;
+        match in_parts(job, turns, reading, helper) {
+            // The helper counts otherwise than we do: smaller parts, while they hold something.
+            Err(failure) if failure.class == Class::Context && reading.room >= 2 * LEAST_ROOM => {
+                reading.room /= 2
             }
             answer => return answer,
         }
     }
 }
 
-fn in_parts(job: &Job<'_>, helper: &mut dyn Helper, window: u64) -> Result<String, Failure> {
-    let terse = window < TERSE_BELOW;
-    let budget = job.budget.min(window / 6).max(96);
-    let shape = Question {
-        previous: "",
-        transcript: "",
-        part: (1, 2),
-        focus: job.focus,
-        memory: job.memory,
-        budget,
-        terse,
-        again: None,
-    };
-    // Room for the answer, the summary so far, and a tenth for differences in counting.
-    let taken = prompt::overhead(&shape) + 2 * budget + window / 10 + 40;
-    let room = window.saturating_sub(taken).min(LARGEST_PART);
-    if room < 128 {
-        let text = format!(
-            "the helper model's window of {window} tokens leaves no room for messages beside focus and memory"
-        );
-        return Err(Failure::new(Class::Context, text));
-    }
-    let parts = split(job.turns, room);
-    let mut summary = cut_to(job.previous, budget);
+fn in_parts(
+    job: &Job<'_>,
+    turns: &[Turn<'_>],
+    reading: Reading,
+    helper: &mut dyn Helper,
+) -> Result<String, Failure> {
+    let parts = split(turns, reading.room);
+    let mut summary = cut_to(job.previous, reading.budget);
     for (place, transcript) in parts.iter().enumerate() {
         helper.progress(place, parts.len());
         let last = place + 1 == parts.len();
@@ -124,14 +186,14 @@ fn in_parts(job: &Job<'_>, helper: &mut dyn Helper, window: u64) -> Result<Strin
             previous: &summary,
             transcript,
             part: (place + 1, parts.len()),
-            memory: if place == 0 { job.memory } else { None },
-            ..shape
+            memory: job.memory.filter(|_| place == 0),
+            ..reading.question(job)
         };
-        // A part's summary may be as long as the part where more is to come: what counts is the whole.
+        // While more is to come, a summary may be as long as its part: what counts is the whole.
         let replaces = if last {
             job.replaces
         } else {
-            job.replaces.max(budget * 2)
+            job.replaces.max(reading.budget * 2)
         };
         summary = one(
             helper,
@@ -183,9 +245,7 @@ fn ask(
     question: &Question<'_>,
     bounds: Bounds,
 ) -> Result<String, Failure> {
-    let text = prompt::write(question);
-    // The parts were cleaned one by one; a secret that two messages share is whole only now.
-    let prompt = secrets::redact(&text);
+    let prompt = prompt::write(question);
     let reply: Reply = helper.ask(&Ask {
         prompt: &prompt,
         answer_tokens: question.budget,
@@ -218,55 +278,82 @@ fn cut_to(text: &str, budget: u64) -> String {
     out
 }
 
-/// The messages as texts of at most `room` tokens each.
+/// The messages as texts of at most about `room` tokens each, without secrets.
 fn split(turns: &[Turn<'_>], room: u64) -> Vec<String> {
-    let total = MOST_READ.min(room * MOST_PARTS).max(room);
-    let share = fair_share(turns.iter().map(|turn| turn.tokens), total)
-        .min(room * 3 / 4)
-        .max(24);
+    let longest = room * 3 / 4;
     let mut parts = Vec::new();
     let mut part = String::new();
-    let mut spent = 0;
-    let mut day = None;
+    let (mut spent, mut day) = (0, None);
     for turn in turns {
-        let bytes = turn.text.len()
-            + turn
-                .calls
-                .iter()
-                .map(|(_, arguments)| arguments.len())
-                .sum::<usize>();
-        let shown = turn.tokens.min(share);
-        // So many of its bytes as its share is of its tokens; results of tools say most at both ends.
-        let most = if turn.tokens <= share {
-            usize::MAX / 4
-        } else {
-            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            usize::try_from(bytes.saturating_mul(share) / turn.tokens.max(1))
-                .unwrap_or(usize::MAX / 4)
-        };
-        let most = if turn.role == Role::Tool {
-            most.min(6_000)
-        } else {
-            most
-        };
-        let cost = shown + 8;
+        let cost = turn.tokens.min(longest) + LABEL;
         if spent + cost > room && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
-            spent = 0;
-            day = None;
+            parts.push(finished(&part, room));
+            part.clear();
+            (spent, day) = (0, None);
         }
-        prompt::render(&mut part, turn, most, &mut day);
+        if turn.tokens > longest {
+            let text = Cow::Borrowed(&*turn.text);
+            let shorter = Turn {
+                text: secrets::cut(text, scaled(turn.text.len(), longest, turn.tokens)),
+                ..turn.clone()
+            };
+            prompt::render(&mut part, &shorter, &mut day);
+        } else {
+            prompt::render(&mut part, turn, &mut day);
+        }
         spent += cost;
     }
     if !part.is_empty() {
-        parts.push(part);
+        parts.push(finished(&part, room));
     }
-    parts
+    thinned(parts)
+}
+
+/// At most [`MOST_PARTS`] parts, the first and the last among them; gaps are named.
+fn thinned(parts: Vec<String>) -> Vec<String> {
+    let count = parts.len();
+    if count <= MOST_PARTS {
+        return parts;
+    }
+    let mut before = 0;
+    let mut kept = Vec::with_capacity(MOST_PARTS);
+    for (place, mut part) in parts.into_iter().enumerate() {
+        if place != kept.len() * (count - 1) / (MOST_PARTS - 1) {
+            continue;
+        }
+        if place > before {
+            part.insert_str(
+                0,
+                &format!(
+                    "[… {} of {count} parts of the conversation are left out here …]\n",
+                    place - before
+                ),
+            );
+        }
+        before = place + 1;
+        kept.push(part);
+    }
+    kept
+}
+
+/// A part without secrets. What was counted message by message is made sure of.
+fn finished(part: &str, room: u64) -> String {
+    let clean = secrets::redact(part);
+    let tokens = tokens::of_text(&clean);
+    if tokens <= room + room / 12 {
+        return clean.into_owned();
+    }
+    secrets::cut(Cow::Borrowed(&clean), scaled(clean.len(), room, tokens)).into_owned()
+}
+
+/// `bytes` in the relation of `most` to `tokens`.
+fn scaled(bytes: usize, most: u64, tokens: u64) -> usize {
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    usize::try_from(bytes.saturating_mul(most) / tokens.max(1)).unwrap_or(usize::MAX)
 }
 
 /// The largest share that lets all of them fit the total when none takes more than it.
-fn fair_share(costs: impl Iterator<Item = u64>, total: u64) -> u64 {
-    let mut costs: Vec<u64> = costs.collect();
+fn fair_share(mut costs: Vec<u64>, total: u64) -> u64 {
     costs.sort_unstable();
     let mut left = total;
     for (place, cost) in costs.iter().enumerate() {

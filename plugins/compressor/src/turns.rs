@@ -1,4 +1,5 @@
-//! The messages to be summed up, ready to be read: words without secrets, long texts cut, repeats named.
+//! The messages to be summed up, ready to be read: long texts cut, repeats named. Secrets are still in them; whoever shows
+//! them takes those out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,6 +12,10 @@ use crate::secrets;
 
 /// A tool result of at least so many bytes is looked up among later ones.
 const REPEAT_FROM: usize = 200;
+/// Of a tool result, so many bytes are shown: it is long, and mostly not about anything.
+const TOOL_TEXT: usize = 6_000;
+/// More tokens than that many bytes have in any script.
+const TOOL_TOKENS: u64 = 3_000;
 /// Call arguments are shown up to so many bytes.
 const ARGUMENTS: usize = 600;
 
@@ -29,15 +34,17 @@ pub struct Turn<'a> {
     pub media: Media,
     /// The day it was written, where known.
     pub date: Option<String>,
-    /// The host's estimate of the whole message.
+    /// Estimate of what is shown of it.
     pub tokens: u64,
 }
 
-/// Reads the messages of a range. `skip` names those that are no turns (earlier summaries); empty ones are left out.
+/// Reads the messages of a range. `skip` names those that are no turns (earlier summaries); empty ones are left out. No
+/// text is longer than `share` tokens.
 #[must_use]
 pub fn read<'a>(
     rows: &[Row<'a>],
     range: Range<usize>,
+    share: u64,
     skip: impl Fn(usize) -> Option<Skip>,
 ) -> Vec<Turn<'a>> {
     let mut bodies: Vec<(usize, Body<'a>)> = Vec::with_capacity(range.len());
@@ -71,19 +78,28 @@ pub fn read<'a>(
                 .map(|call| (call.id.to_string(), call.name.to_string()))
                 .collect();
         }
+        let most = bytes(row, share);
         let text = if repeated {
             Cow::Borrowed("[the same output as that of a later call, shown there]")
         } else {
-            secrets::readable(body.text)
+            secrets::cut(body.text, most)
         };
         turns.push(Turn {
             role: row.role,
             text,
-            calls: body.calls.into_iter().map(arguments).collect(),
+            calls: body
+                .calls
+                .into_iter()
+                .map(|call| arguments(call, most))
+                .collect(),
             tool,
             media: body.media,
             date: body.date,
-            tokens: row.cost(),
+            tokens: row.cost().min(share).min(if row.role == Role::Tool {
+                TOOL_TOKENS
+            } else {
+                u64::MAX
+            }),
         });
     }
     turns
@@ -142,13 +158,36 @@ fn tool_of(json: &str, open: &[(String, String)]) -> String {
         .unwrap_or_default()
 }
 
-fn arguments(call: Call<'_>) -> (Cow<'_, str>, String) {
-    let clean = secrets::readable(call.arguments);
-    let shown = if clean.len() > ARGUMENTS {
-        let cut = clean.floor_char_boundary(ARGUMENTS);
-        format!("{}… [{} bytes in all]", &clean[..cut], clean.len())
+/// So many bytes of a message's text as its share is of its tokens.
+fn bytes(row: &Row<'_>, share: u64) -> usize {
+    let most = if row.role == Role::Tool {
+        TOOL_TEXT
     } else {
-        clean.into_owned()
+        usize::MAX / 4
     };
+    if row.cost() <= share {
+        return most;
+    }
+    let len = u64::try_from(row.json.len()).unwrap_or(u64::MAX);
+    usize::try_from(len.saturating_mul(share) / row.cost().max(1))
+        .unwrap_or(usize::MAX)
+        .min(most)
+}
+
+fn arguments(call: Call<'_>, most: usize) -> (Cow<'_, str>, String) {
+    let mut shown = String::new();
+    secrets::cut_into(&mut shown, &call.arguments, ARGUMENTS.min(most.max(160)));
     (call.name, shown)
+}
+
+/// The turns without secrets.
+pub fn clean(turns: &mut [Turn<'_>]) {
+    for turn in turns {
+        turn.text = secrets::redacted(std::mem::take(&mut turn.text));
+        for (_, arguments) in &mut turn.calls {
+            if let Cow::Owned(clean) = secrets::redact(arguments) {
+                *arguments = clean;
+            }
+        }
+    }
 }

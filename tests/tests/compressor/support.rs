@@ -8,7 +8,7 @@ use hermes_compressor::helper::{Ask, Class, Failure, Helper, Reply};
 use hermes_compressor::pass::{self, Made, Outcome, Request};
 use hermes_compressor::row::Row;
 use hermes_message::sequence::{Policy, introduced};
-use hermes_message::{CallUid, Identity, Message, Role, build};
+use hermes_message::{CallUid, Message, Role, build};
 use hermes_plugin_api::testing::Kit;
 
 /// A host for the built-in engine.
@@ -99,7 +99,7 @@ pub(crate) fn run(
     helper: Option<&mut dyn Helper>,
     request: &Request<'_>,
 ) -> Outcome {
-    let rows: Vec<Row<'_>> = messages.iter().map(Row::of).collect();
+    let rows = Row::all(messages);
     pass::compress(&rows, settings, helper, request)
 }
 
@@ -252,8 +252,4 @@ pub(crate) fn inputs() -> Option<PathBuf> {
     }
     eprintln!("skipped: the real inputs are not at {}", folder.display());
     None
-}
-
-pub(crate) fn identity(message: &Message) -> &Identity {
-    message.identity()
 }
