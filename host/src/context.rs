@@ -88,6 +88,8 @@ pub struct Conversation {
     leave: Option<bool>,
     /// How large the last request was that a pass was run for because it did not fit.
     overflowed: Option<u64>,
+    /// Whether that pass was the built-in's.
+    built_in_tried: bool,
     passes: u64,
     last_pass_id: String,
     told: HashSet<Told>,
@@ -134,6 +136,7 @@ impl Conversation {
             machine: PassMachine::default(),
             leave: None,
             overflowed: None,
+            built_in_tried: false,
             passes: 0,
             last_pass_id: String::new(),
             told: HashSet::new(),

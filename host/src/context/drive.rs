@@ -77,12 +77,13 @@ impl Conversation {
             return None;
         }
         self.overflowed = Some(tokens);
+        self.built_in_tried = engine.name() == BUILT_IN;
         let order = self.overflow_order(tokens, target);
         Some(self.automatic(engine, order, By::Engine, commit).0)
     }
 
     /// The request does not fit and the engine's pass for it could not make it fit: the built-in takes this one pass.
-    /// The engine goes on serving. `None`: the engine is the built-in itself.
+    /// The engine goes on serving. `None`: it was the built-in's pass.
     pub fn rescue(
         &mut self,
         engine: &mut dyn Engine,
@@ -90,11 +91,17 @@ impl Conversation {
         target: u64,
         commit: &mut Commit<'_>,
     ) -> Option<Outcome> {
-        if !self.settings.automatic || engine.name() == BUILT_IN {
+        if !self.settings.automatic || self.built_in_tried {
             return None;
         }
+        // The failed pass may have been the one that took the engine out, and then the built-in serves by now.
+        let by = if engine.name() == BUILT_IN {
+            By::Engine
+        } else {
+            By::BuiltIn
+        };
         let order = self.overflow_order(tokens, target);
-        Some(self.automatic(engine, order, By::BuiltIn, commit).0)
+        Some(self.automatic(engine, order, by, commit).0)
     }
 
     /// `/compress [focus]`: a pass that goes through every back-off. `tokens` is the size of the whole request if
