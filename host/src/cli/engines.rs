@@ -165,11 +165,9 @@ impl Engines {
         let model = self.config.model();
         let thresholds = &self.config.compression().model_thresholds;
         let provider = model.provider.clone().unwrap_or_default();
-        let helper = self
-            .config
-            .auxiliary_compression()
-            .context_length
-            .unwrap_or(self.context_length);
+        // A script has no window; it is asked as a large model would be.
+        let helper = self.config.auxiliary_compression().context_length;
+        let helper = helper.unwrap_or(self.context_length.max(DEFAULT_CONTEXT_LENGTH));
         ModelInfo {
             threshold_percent: resolve_model_threshold(thresholds, &self.model, &provider),
             model_thresholds: if thresholds.is_empty() {
