@@ -3,9 +3,9 @@
 use std::os::unix::fs::symlink;
 
 use hermes::plugin::SelectError;
-use hermes_tests::{Home, has_compiler};
+use hermes_tests::{Compile, Home, has_compiler};
 
-use super::engines::{catalog, install, misfit};
+use super::engines::{catalog, compile, install, misfit};
 
 // contract: SEL-1, SEL-3, SEL-4, DISC-6
 // case: 40
@@ -237,4 +237,50 @@ fn what_lies_beside_the_library_is_not_taken_for_it() {
     );
     assert_eq!(entry("python").kind.as_str(), "general");
     assert_eq!(entry("python").status.as_str(), "incompatible");
+}
+
+// contract: DISC-1, SAFE-3
+#[test]
+fn a_library_that_the_plugin_brings_along_is_loaded_from_the_private_copy_too() {
+    if !has_compiler() {
+        return;
+    }
+    let home = Home::new();
+    let plugin = home.plugin("brings").manifest("name: brings\n");
+    let code = home.outside().join("two.c");
+    std::fs::write(&code, "int two(void) { return 2; }\n").expect("written");
+    let two = Compile::source(&code)
+        .flag("-Wl,-soname,libbrought.so")
+        .library();
+    let plugin = plugin.library("libbrought.so", &two);
+    let main = compile("brings", &["SIBLING=two"])
+        .flag(format!("-L{}", plugin.path().display()))
+        .flag("-lbrought")
+        .flag("-Wl,-rpath,$ORIGIN")
+        .library();
+    let plugin = plugin.library("libbrings.so", &main);
+    let catalog = catalog(&home);
+    let module = catalog
+        .load(&catalog.select("brings").expect("there"))
+        .expect("loads");
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+    let mapped: Vec<&str> = maps
+        .lines()
+        .filter(|line| line.ends_with("/libbrought.so"))
+        .collect();
+    assert!(!mapped.is_empty());
+    assert!(
+        mapped.iter().all(|line| line.contains("/cache/engines/")),
+        "{mapped:?}"
+    );
+    assert!(module.loaded_from().ends_with("/brings/libbrings.so"));
+
+    // Without it the system's own sentence is shown, with what to do.
+    std::fs::remove_file(plugin.path().join("libbrought.so")).expect("removed");
+    let (why, _) = home.json(&["plugins", "why", "brings"]);
+    let text = why.to_string();
+    assert!(
+        text.contains("libbrought.so: cannot open shared object") && text.contains("rpath"),
+        "{why:#}"
+    );
 }
