@@ -175,14 +175,17 @@ impl Facts {
 }
 
 /// The text without the keys that `policy` keeps back; `None` when nothing has to go. Of a key that
-/// stands there twice only the last one goes out: it is the one that was read.
+/// stands there twice only the last one goes out: it is the one that was read. A key that is null says
+/// nothing, and strict providers refuse it anywhere but in `content`.
 pub(crate) fn wire_text(
     text: &str,
     members: &[Member<'_>],
     policy: WirePolicy,
 ) -> Option<Arc<str>> {
     let goes_out = |i: usize, member: &Member<'_>| {
-        policy.allows(&member.key) && !members[i + 1..].iter().any(|later| later.key == member.key)
+        policy.allows(&member.key)
+            && (member.key == "content" || member.value(text) != "null")
+            && !members[i + 1..].iter().any(|later| later.key == member.key)
     };
     if members.iter().enumerate().all(|(i, m)| goes_out(i, m)) {
         return None;

@@ -41,6 +41,14 @@ fn the_wire_text_is_the_stored_one_when_nothing_has_to_go() {
     ));
 }
 
+#[test]
+fn a_key_that_is_null_stays_at_home_except_content() {
+    let message = msg(
+        r#"{"role":"assistant","content":null,"tool_calls":null,"function_call":null,"refusal":null}"#,
+    );
+    assert_eq!(&**message.wire(), r#"{"role":"assistant","content":null}"#);
+}
+
 // contract: UID-9
 #[test]
 fn persistence_keys_never_reach_the_wire_however_they_are_written() {
