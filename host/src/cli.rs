@@ -13,6 +13,7 @@ pub mod files;
 pub mod output;
 pub mod plugins;
 pub mod replay;
+pub mod sessions;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Run one compression pass over a recorded conversation
     Compress(compress::CompressArgs),
+    /// List, search, export and mend stored conversations
+    Sessions(sessions::SessionsArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -90,6 +93,7 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
         Command::Plugins(args) => plugins::run(args, &globals),
         Command::Replay(args) => replay::run(args, &globals),
         Command::Compress(args) => compress::run(args, &globals),
+        Command::Sessions(args) => sessions::run(args, &globals),
         Command::Completions(args) => completions::run(args, &globals),
     }
 }

@@ -78,6 +78,12 @@ impl Store {
         if self.writer.is_some() {
             self.look_into_the_index(&mut report)?;
         }
+        if report.index_lag > 0 || report.backfill_remaining > 0 {
+            // Entries that an older SQLite made look damaged until the catch-up has renewed them.
+            for finding in report.findings.iter_mut().filter(|f| f.check == "index") {
+                finding.severity = Severity::Note;
+            }
+        }
         let mendable = report.findings.iter().any(|finding| finding.repairable);
         if !repair
             || !mendable

@@ -190,8 +190,7 @@ pub(crate) fn move_behind(
     let mut moved = Vec::with_capacity(ids.len());
     for id in ids {
         moved.push(rows::copy(tx, &columns, *id, session)?);
-        tx.prepare_cached("DELETE FROM messages WHERE id = ?1")?
-            .execute([id])?;
+        rows::delete(tx, *id)?;
     }
     Ok(moved)
 }

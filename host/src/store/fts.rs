@@ -119,6 +119,64 @@ fn batch(tx: &Transaction<'_>) -> rusqlite::Result<u64> {
     Ok(rows.len().try_into().unwrap_or(u64::MAX))
 }
 
+/// Makes the trigram entry of a row one that this SQLite can take out again.
+///
+/// An entry with a NUL may come from an SQLite that ended the text there. Taking it out by the whole text would
+/// take out words that were never put in, which damages the index; so the entry's text is first cut to what
+/// was indexed.
+pub(crate) fn make_removable(tx: &Connection, id: i64) -> rusqlite::Result<()> {
+    let text: Option<Vec<u8>> = tx
+        .prepare_cached("SELECT CAST(content AS BLOB) FROM messages_fts_trigram WHERE rowid = ?1")?
+        .query_row([id], |r| r.get(0))
+        .optional()?;
+    let Some(text) = text else { return Ok(()) };
+    let Some(end) = text.iter().position(|byte| *byte == 0) else {
+        return Ok(());
+    };
+    // A text of n characters has n - 2 trigrams; the index keeps count.
+    let counted: Option<Vec<u8>> = tx
+        .prepare_cached("SELECT sz FROM messages_fts_trigram_docsize WHERE id = ?1")?
+        .query_row([id], |r| r.get(0))
+        .optional()?;
+    let trigrams = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes)
+            .chars()
+            .count()
+            .saturating_sub(2)
+    };
+    let whole = counted.as_deref().and_then(varint) != Some(trigrams(&text[..end]));
+    if !whole {
+        tx.prepare_cached(
+            "UPDATE messages_fts_trigram_content SET c0 = CAST(?2 AS TEXT) WHERE id = ?1",
+        )?
+        .execute(rusqlite::params![id, &text[..end]])?;
+    }
+    Ok(())
+}
+
+/// SQLite's own number format: seven bits a byte, the highest first.
+fn varint(bytes: &[u8]) -> Option<usize> {
+    let mut value = 0usize;
+    for byte in bytes.iter().take(8) {
+        value = value.checked_mul(128)? + usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// [`make_removable`] for all rows of a session, before they are deleted.
+pub(crate) fn make_session_removable(tx: &Connection, session: &str) -> rusqlite::Result<()> {
+    let ids: Vec<i64> = tx
+        .prepare_cached(
+            "SELECT id FROM messages WHERE session_id = ?1 AND instr(CAST(COALESCE(content, '') AS BLOB), x'00') > 0",
+        )?
+        .query_map([session], |r| r.get(0))?
+        .collect::<Result<_, _>>()?;
+    ids.into_iter().try_for_each(|id| make_removable(tx, id))
+}
+
 /// Puts one row into the index anew.
 fn index(tx: &Transaction<'_>, row: &Pending) -> rusqlite::Result<()> {
     let text = indexed_text(&row.content, &row.tool_name, &row.tool_calls);
@@ -129,6 +187,7 @@ fn index(tx: &Transaction<'_>, row: &Pending) -> rusqlite::Result<()> {
             .prepare_cached("SELECT 1 FROM messages_fts WHERE rowid = ?1")?
             .exists([row.id])?;
     if !there {
+        make_removable(tx, row.id)?;
         for (delete, insert) in [
             (
                 "DELETE FROM messages_fts WHERE rowid = ?1",

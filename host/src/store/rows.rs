@@ -193,6 +193,14 @@ pub(crate) fn copy(
     .insert(params![id, session])
 }
 
+/// Deletes a row whose message stands in another one.
+pub(crate) fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
+    super::fts::make_removable(conn, id)?;
+    conn.prepare_cached("DELETE FROM messages WHERE id = ?1")?
+        .execute([id])?;
+    Ok(())
+}
+
 /// The live rows of a session up to `last`, in order. Reads only an index.
 pub(crate) fn live_ids(conn: &Connection, session: &str, last: i64) -> rusqlite::Result<Vec<i64>> {
     let mut ids: Vec<i64> = conn

@@ -270,8 +270,7 @@ fn replace(
             moved.push((row.row_id, new));
             if row.message.stored() == message.stored() {
                 // The same message stands in its new row; nothing is lost with the old one.
-                tx.prepare_cached("DELETE FROM messages WHERE id = ?1")?
-                    .execute([row.row_id])?;
+                rows::delete(tx, row.row_id)?;
             } else {
                 saved.rewritten += 1;
             }

@@ -299,8 +299,15 @@ pub(crate) const FTS_TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The text that Hermes's own triggers index for a row.
-pub(crate) const INDEXED_TEXT: &str = "COALESCE(new.content, '') || ' ' || COALESCE(new.tool_name, '') || ' ' || COALESCE(new.tool_calls, '')";
+/// The text that Hermes's own triggers index for a row, without the NUL with which content that is a list
+/// begins (and without what stands behind another one, until the catch-up). Older versions of SQLite end a
+/// text at a NUL when they cut it into trigrams and newer ones do not, so that an entry with one, made by
+/// the one, is damage to the other. (`replace` and `substr` of texts end there too, hence the casts.)
+pub(crate) const INDEXED_TEXT: &str = "CASE instr(CAST(COALESCE(new.content, '') AS BLOB), x'00')
+       WHEN 0 THEN COALESCE(new.content, '')
+       WHEN 1 THEN CAST(substr(CAST(new.content AS BLOB), 2) AS TEXT)
+       ELSE CAST(substr(CAST(new.content AS BLOB), 1, instr(CAST(new.content AS BLOB), x'00') - 1) AS TEXT) END
+     || ' ' || COALESCE(new.tool_name, '') || ' ' || COALESCE(new.tool_calls, '')";
 
 /// A version 4 UUID as 32 lowercase hex digits, in plain SQL.
 pub(crate) const SQL_UUID4: &str = "lower(hex(randomblob(6))) || '4' || substr(lower(hex(randomblob(2))), 2) || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || lower(hex(randomblob(6)))";

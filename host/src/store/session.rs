@@ -395,6 +395,7 @@ fn erase(conn: &Connection, id: &str) -> rusqlite::Result<usize> {
         "UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = ?1",
         [id],
     )?;
+    super::fts::make_session_removable(conn, id)?;
     let messages = conn.execute("DELETE FROM messages WHERE session_id = ?1", [id])?;
     conn.execute("DELETE FROM compression_locks WHERE session_id = ?1", [id])?;
     conn.execute("DELETE FROM sessions WHERE id = ?1", [id])?;

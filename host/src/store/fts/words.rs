@@ -78,7 +78,10 @@ pub(crate) fn indexed_text(content: &str, tool_name: &str, tool_calls: &str) -> 
         }
         _ => content.to_owned(),
     };
-    [content.as_str(), tool_name, &calls_text(tool_calls)].join(" ")
+    // See `schema::INDEXED_TEXT` for what a NUL would do.
+    [content.as_str(), tool_name, &calls_text(tool_calls)]
+        .join(" ")
+        .replace('\0', " ")
 }
 
 /// The texts of content that is a list of parts; pictures and files have none.
