@@ -65,6 +65,9 @@ enum Command {
 /// What `--version` prints: the program, that it is the Rust host, and the engine ABI it speaks.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (Rust host, engine ABI 1.0)");
 
+// The text above is a literal, so that printing it costs nothing; this keeps it true.
+const _: () = assert!(hermes_engine_abi::ABI_MAJOR == 1 && hermes_engine_abi::ABI_MINOR == 0);
+
 /// The whole command line as `clap` sees it.
 pub fn command() -> clap::Command {
     Root::command().version(VERSION)

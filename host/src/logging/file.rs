@@ -62,6 +62,7 @@ impl Write for Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.text);
+        let text = hermes_message::redact::redact(&text);
         let mut state = self
             .file
             .shared
@@ -123,6 +124,20 @@ fn rotate(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_do_not_reach_the_file() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("hermes.log");
+        let log = LogFile::new(path.clone());
+        let line = b"request with Authorization: Bearer abcdef0123456789abcdef0123456789\n";
+        log.make_writer().write_all(line).expect("memory");
+        let written = fs::read_to_string(&path).expect("log");
+        assert!(
+            written.contains("request with") && !written.contains("abcdef01"),
+            "{written}"
+        );
+    }
 
     #[test]
     fn the_file_appears_with_the_first_record_and_is_rotated_by_size() {
