@@ -9,7 +9,7 @@ use hermes::plugin::EngineModule;
 use hermes_message::Message;
 use hermes_plugin_api::{
     Call, Compress, ContextEngine, Create, Decision, Emit, EngineError, EngineState, MessageView,
-    Messages, Pass, Passes, Preflight, Select, SelectContext, Session, Sessions, Turn,
+    Messages, Model, Pass, Passes, Preflight, Select, SelectContext, Session, Sessions, Turn,
     TurnComplete, Usage, Verdict, engine_module,
 };
 use serde_json::json;
@@ -233,6 +233,13 @@ macro_rules! required {
 
             fn state_mut(&mut self) -> &mut EngineState {
                 &mut self.0.state
+            }
+
+            fn update_model(&mut self, _: &Call<'_>, model: &Model<'_>) -> Result<(), EngineError> {
+                let (percent, map) = (model.threshold_percent(), model.model_thresholds().len());
+                self.0.log(format!("update_model {percent:?} of {map}"));
+                self.0.state.apply_model(model);
+                Ok(())
             }
 
             fn update_from_response(

@@ -1,7 +1,7 @@
 //! Passes: what is asked, what is refused, what is told, and when to stop.
 
-use hermes::context::{Conversation, Engine, Outcome};
-use hermes::engine::{StartReason, Trigger, Usage};
+use hermes::context::{AgentEngine, Conversation, Engine, Outcome};
+use hermes::engine::{ModelInfo, StartReason, Trigger, Usage};
 use hermes_message::{Identity, Message};
 
 use super::actor::{actor, script, take_log};
@@ -273,7 +273,7 @@ fn passes_without_effect_pause_with_one_notice_and_the_user_can_force_one() {
 fn real_usage_below_the_trigger_ends_a_pause() {
     let mut talk = long_talk();
     let mut engine = actor("pause-ends");
-    engine.handle.update_model(&hermes::engine::ModelInfo {
+    engine.handle.update_model(&ModelInfo {
         context_length: 8000,
         ..Default::default()
     });
@@ -391,4 +391,32 @@ fn only_the_first_message_can_be_the_system_prompt() {
             messages[if prompts == 0 { messages.len() - 1 } else { 0 }].stored()
         );
     }
+}
+
+// contract: CFG-1, CFG-2, CFG-3, LIFE-1
+// case: 22
+#[test]
+fn the_thresholds_of_the_models_are_there_before_anything_else_happens() {
+    let engine = actor("thresholds");
+    let model = ModelInfo {
+        model: "z/glm-5-1m".to_owned(),
+        context_length: 100_000,
+        threshold_percent: Some(0.25),
+        model_thresholds: r#"{"glm-5":0.7,"glm-5-1m":0.25}"#.to_owned(),
+        ..ModelInfo::default()
+    };
+    let mut engine = AgentEngine::new(engine.handle, &model, None, None);
+    let talk = conversation(&turns(1), 100_000);
+    talk.start(&mut engine, StartReason::New);
+    assert_eq!(
+        take_log("thresholds"),
+        ["update_model Some(0.25) of 2", "session_start New last="]
+    );
+    assert_eq!(engine.state().threshold_tokens, 25_000);
+    let other = ModelInfo {
+        threshold_percent: None,
+        ..model
+    };
+    engine.handle.update_model(&other);
+    assert_eq!(engine.state().threshold_tokens, 75_000, "its own again");
 }

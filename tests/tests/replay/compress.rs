@@ -49,8 +49,7 @@ fn the_system_prompt_and_the_open_question_come_out_as_they_went_in() {
         );
         let asked = after
             .iter()
-            .filter(|message| message["role"] == "user")
-            .next_back()
+            .rfind(|message| message["role"] == "user")
             .expect("a user message");
         assert!(
             asked["content"]
