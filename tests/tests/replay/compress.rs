@@ -275,3 +275,44 @@ fn a_pass_that_fails_writes_nothing() {
         assert_eq!(fs::read_to_string(&out).expect("read"), "before", "{does}");
     }
 }
+
+// case: 26
+#[test]
+fn few_but_huge_messages_are_made_to_fit() {
+    let home = Home::new();
+    let huge = "a line of text with words\n".repeat(66_000);
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}]});
+    let result = json!({"role": "tool", "tool_call_id": "c", "content": huge});
+    let (prompt, question) = (
+        json!({"role": "system", "content": "sys"}),
+        json!({"role": "user", "content": "read it"}),
+    );
+    let talks = [
+        vec![
+            prompt.clone(),
+            question.clone(),
+            call,
+            result,
+            json!({"role": "user", "content": "and?"}),
+        ],
+        vec![
+            prompt,
+            question,
+            json!({"role": "assistant", "content": "ok"}),
+            json!({"role": "user", "content": huge}),
+        ],
+    ];
+    for (number, messages) in talks.iter().enumerate() {
+        let talk = file(&home, "huge.json", &array(messages));
+        let (report, status) = home.json(&["replay", &talk, "--context-length", "131072"]);
+        let engine = &report[0]["engines"][0];
+        assert_eq!((status, &engine["violations"]), (0, &json!([])), "{number}");
+        assert_eq!(engine["over_window"], 0, "{number}: {engine}");
+        assert_eq!(
+            engine["final_messages"],
+            messages.len(),
+            "{number}: nothing is dropped"
+        );
+    }
+}
