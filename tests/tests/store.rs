@@ -24,5 +24,7 @@ mod peer;
 mod search;
 #[path = "store/support.rs"]
 mod support;
+#[path = "store/transfer.rs"]
+mod transfer;
 #[path = "store/upgrade.rs"]
 mod upgrade;
