@@ -26,9 +26,9 @@ const PARTS: u64 = 16;
 /// So many of any. What is beyond is left out evenly, and named.
 const MOST_PARTS: usize = 64;
 /// Every message gets so many tokens, its label included, before the number of parts is held down.
-const LEAST_SHARE: u64 = 48;
+const LEAST_SHARE: u64 = 28;
 /// A label, and the note of what is left out.
-const LABEL: u64 = 16;
+const LABEL: u64 = 12;
 /// A part below this holds next to nothing.
 const LEAST_ROOM: u64 = 128;
 /// A window that nobody has told.

@@ -104,7 +104,7 @@ fn answer(kind: u8, at: usize) -> Result<Reply, Failure> {
         4 => fails(Class::Other),
         5 => fails(Class::Overload),
         6 => says("<think>hm</think> ## Goal\nall of it was read and the parser was moved"),
-        _ => says(if at % 2 == 0 { "" } else { SUMMARY }),
+        _ => says(if at.is_multiple_of(2) { "" } else { SUMMARY }),
     }
 }
 

@@ -13,6 +13,9 @@ use crate::support::{
     run, says, session, tokens,
 };
 
+/// One answer of a helper, made anew each time.
+type Answer = Box<dyn Fn() -> Result<Reply, hermes_compressor::helper::Failure>>;
+
 fn talk(turns: usize) -> Vec<Message> {
     session(turns)
 }
@@ -22,10 +25,7 @@ fn talk(turns: usize) -> Vec<Message> {
 #[test]
 fn no_answer_of_a_helper_that_is_no_summary_changes_the_list() {
     let messages = talk(100);
-    let answers: [(
-        &str,
-        Box<dyn Fn() -> Result<Reply, hermes_compressor::helper::Failure>>,
-    ); 9] = [
+    let answers: [(&str, Answer); 9] = [
         ("empty", Box::new(|| says(""))),
         ("blank", Box::new(|| says("   \n"))),
         ("null", Box::new(|| says("null"))),
