@@ -92,7 +92,7 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
     let globals = root.globals;
     crate::logging::init(globals.verbose);
     match root.command {
-        Command::Config(args) => config::run(args, &globals, None),
+        Command::Config(args) => config::run(args, &globals, Some(&plugins::would_serve)),
         Command::Plugins(args) => plugins::run(args, &globals),
         Command::Replay(args) => replay::run(args, &globals),
         Command::Compress(args) => compress::run(args, &globals),

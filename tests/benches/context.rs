@@ -31,6 +31,9 @@ impl Engine for Nobody {
     fn name(&self) -> &str {
         "nobody"
     }
+    fn fallen_back(&self) -> Option<(String, String)> {
+        None
+    }
     fn state(&self) -> EngineState {
         EngineState::default()
     }

@@ -15,6 +15,7 @@ use crate::context::transcript::tokens;
 use crate::context::{Conversation, Engine, Outcome, Settings, checks};
 use crate::engine::StartReason;
 use crate::replay::Summarizer;
+use crate::replay::report::Fallback;
 
 /// Arguments of `hermes compress`.
 #[derive(Debug, clap::Args)]
@@ -88,11 +89,15 @@ pub fn run(args: CompressArgs, globals: &Globals) -> Result<Exit, CliError> {
         out.write(text.as_bytes())?;
         out.finish()?;
     }
-    print(&args, globals, &served, &pass, text.as_deref())
+    print(&args, globals, &pass, text.as_deref())
 }
 
 /// A pass that is over.
 struct Pass {
+    /// The engine that served.
+    engine: String,
+    /// Set when another one was wanted.
+    fallback: Option<Fallback>,
     outcome: Outcome,
     before: Vec<Message>,
     after: Vec<Message>,
@@ -182,6 +187,10 @@ fn pass(
         warnings.extend(conversation.take_warnings());
     }
     Ok(Pass {
+        engine: engine.name().to_owned(),
+        fallback: engine
+            .fallen_back()
+            .map(|(wanted, reason)| Fallback { wanted, reason }),
         outcome,
         before: recorded.messages.clone(),
         after: conversation.transcript().messages().to_vec(),
@@ -192,7 +201,6 @@ fn pass(
 fn print(
     args: &CompressArgs,
     globals: &Globals,
-    served: &Served,
     pass: &Pass,
     text: Option<&str>,
 ) -> Result<Exit, CliError> {
@@ -202,7 +210,7 @@ fn print(
             outcome,
             format!(
                 "the pass of '{}' {}: {reason}",
-                served.name,
+                pass.engine,
                 if outcome == "refused" {
                     "was refused"
                 } else {
@@ -220,7 +228,7 @@ fn print(
             (None, Some(text)) => output::raw(text)?,
             (Some(out), _) => output::text(format!(
                 "{outcome} by {}: {} -> {} messages, ~{} -> ~{} tokens, written to {}{}",
-                served.name,
+                pass.engine,
                 pass.before.len(),
                 pass.after.len(),
                 tokens(&pass.before),
@@ -239,8 +247,8 @@ fn print(
     let mut value = json!({
         "outcome": outcome,
         "reason": reason,
-        "engine": served.name,
-        "fallback": served.fallback,
+        "engine": pass.engine,
+        "fallback": pass.fallback,
         "messages_before": pass.before.len(),
         "messages_after": pass.after.len(),
         "tokens_before": tokens(&pass.before),

@@ -150,28 +150,6 @@ pub fn report_outcome(
     Ok(Exit::Done)
 }
 
-/// `plugins use NAME` behind the search for the engine: asks whether it would serve, and writes `context.engine`
-/// (CLI-2). One that would not is only written with `force`; the reason is told either way.
-pub fn use_engine(
-    path: &Path,
-    name: &str,
-    force: bool,
-    globals: &Globals,
-    serves: Serves<'_>,
-) -> Result<Exit, CliError> {
-    if let Err(reason) = serves(name) {
-        if !force {
-            let message = format!("{name} would not serve: {reason}; nothing was written");
-            return Err(CliError::new("engine", message).hint(format!(
-                "`hermes plugins why {name}` tells more; --force writes it anyway"
-            )));
-        }
-        output::warning(format!("{name} would not serve: {reason}"));
-    }
-    let outcome = edit::write_engine(path, name).map_err(|error| edit_error(&error))?;
-    report_outcome(path, "context.engine", &outcome, globals)
-}
-
 /// What a person reads when a file was left as it is: exit 1, or 2 if the request itself was wrong.
 pub fn edit_error(error: &EditError) -> CliError {
     let made = if error.is_usage() {

@@ -71,3 +71,15 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Entry, CliError> {
 fn shown(text: &str) -> String {
     output::one_line(text)
 }
+
+/// Whether the engine of this name would serve, and why not; what `hermes config check` asks.
+pub(super) fn would_serve(name: &str) -> Result<(), String> {
+    let home = HermesHome::from_env();
+    let config = Config::load(&home);
+    let why = Catalog::scan(ScanOptions::new(home, config)).why(name);
+    match why.failed() {
+        None => Ok(()),
+        Some(step) if step.fix.is_empty() => Err(step.detail.clone()),
+        Some(step) => Err(format!("{}; {}", step.detail, step.fix)),
+    }
+}

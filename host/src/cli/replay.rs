@@ -82,7 +82,6 @@ pub fn run(args: ReplayArgs, globals: &Globals) -> Result<Exit, CliError> {
             let player = Play {
                 recording,
                 engines: &engines,
-                served,
                 tokens: args.tokens,
             };
             report
@@ -162,7 +161,6 @@ fn begin(recording: &Recording, engines: &Engines, tokens: Tokens) -> Conversati
 struct Play<'a> {
     recording: &'a Recording,
     engines: &'a Engines,
-    served: &'a Served,
     tokens: Tokens,
 }
 
@@ -184,9 +182,8 @@ impl Play<'_> {
             hermes_home: String::new(),
         };
         let report = EngineReport {
-            engine: self.served.name.clone(),
-            loaded_from: self.served.loaded_from.clone(),
-            fallback: self.served.fallback.clone(),
+            engine: agent.handle.name().to_owned(),
+            loaded_from: agent.handle.module().loaded_from(),
             ..EngineReport::default()
         };
         let (file, conversation) = (

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::port::{Choice, Engine};
 use crate::engine::{
     CompressRequest, Decision, Emission, EngineFault, EngineHandle, EngineState, MessageList,
-    ModelInfo, PassControl, PassOutcome, SessionInfo, Slot, TurnInfo, Usage,
+    ModelInfo, PassControl, PassOutcome, Serving, SessionInfo, Slot, TurnInfo, Usage,
 };
 
 /// An agent's engine with the time its passes may take.
@@ -48,6 +48,13 @@ fn signed(tokens: u64) -> Option<i64> {
 impl Engine for AgentEngine {
     fn name(&self) -> &str {
         self.handle.name()
+    }
+
+    fn fallen_back(&self) -> Option<(String, String)> {
+        match self.handle.serving() {
+            Serving::Itself => None,
+            Serving::FallenBack { wanted, reason } => Some((wanted.clone(), reason.clone())),
+        }
     }
 
     fn state(&self) -> EngineState {

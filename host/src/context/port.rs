@@ -30,6 +30,8 @@ pub struct Choice {
 pub trait Engine {
     /// The name of the engine that serves now.
     fn name(&self) -> &str;
+    /// Set once another engine serves than the one that was chosen: which was chosen, and why it does not serve.
+    fn fallen_back(&self) -> Option<(String, String)>;
     /// The state after the last call; never enters the engine.
     fn state(&self) -> EngineState;
     /// Whether it has `select_context`. If not, nothing is prepared for it (HOOK-1).

@@ -38,7 +38,7 @@ pub struct EngineReport {
     pub engine: String,
     /// `built-in`, or the library's path.
     pub loaded_from: String,
-    /// Set when another engine was configured.
+    /// Set when another engine was configured, or when this one was taken out on the way.
     pub fallback: Option<Fallback>,
     /// How many requests were made.
     pub requests: usize,

@@ -7,7 +7,7 @@ use hermes_message::sequence::{self, Policy, Rule};
 use hermes_message::{Identity, Message, Role};
 
 use super::count::{Counter, Tokens};
-use super::report::{EngineReport, Percentiles, ViolationLine};
+use super::report::{EngineReport, Fallback, Percentiles, ViolationLine};
 use super::watch::{At, Watched};
 use crate::context::request::{Body, Frame};
 use crate::context::{Conversation, Engine, Outcome, Request, Settings, checks};
@@ -345,6 +345,10 @@ impl<'a, E: Engine> Player<'a, E> {
     }
 
     fn finish(mut self) -> EngineReport {
+        self.report.fallback = self
+            .engine
+            .fallen_back()
+            .map(|(wanted, reason)| Fallback { wanted, reason });
         self.report.warnings.extend(self.engine.take_notices());
         self.report
             .warnings

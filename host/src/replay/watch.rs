@@ -86,6 +86,10 @@ impl<E: Engine> Engine for Watched<E> {
         self.engine.name()
     }
 
+    fn fallen_back(&self) -> Option<(String, String)> {
+        self.engine.fallen_back()
+    }
+
     fn state(&self) -> EngineState {
         self.engine.state()
     }

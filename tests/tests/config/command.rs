@@ -1,7 +1,6 @@
 //! `hermes config get|set|path|check` as a person or a script calls it.
 
 use super::support::{Home, input};
-use hermes::cli::{Exit, Globals, config::use_engine};
 use hermes::config::{Config, check};
 use serde_json::json;
 use std::path::Path;
@@ -229,36 +228,6 @@ fn a_running_host_keeps_the_last_good_values() {
     config.reload();
     assert_eq!(config.engine_name(), "other");
     assert!(config.problems().is_empty());
-}
-
-// contract: CLI-2
-// case: 56
-#[test]
-fn using_an_engine_asks_first_and_writes_then() {
-    let old = "context:\n  engine: 'compressor'  # c\n";
-    let home = Home::with(old);
-    let globals = Globals::default();
-    let serves = |name: &str| {
-        if name == "lcm" {
-            Ok(())
-        } else {
-            Err("its library is broken".to_owned())
-        }
-    };
-    let run = |name: &str, force: bool| use_engine(&home.config(), name, force, &globals, &serves);
-
-    let refused = run("bad", false).expect_err("does not serve");
-    assert_eq!((refused.kind, refused.exit), ("engine", Exit::Failed));
-    assert!(
-        refused.message.contains("its library is broken"),
-        "{refused}"
-    );
-    assert_eq!(home.bytes(), old.as_bytes());
-
-    assert_eq!(run("lcm", false).expect("written"), Exit::Done);
-    assert_eq!(home.bytes(), old.replace("compressor", "lcm").as_bytes());
-    assert_eq!(run("bad", true).expect("forced"), Exit::Done);
-    assert_eq!(home.bytes(), old.replace("compressor", "bad").as_bytes());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::super::config::edit_error;
 use super::super::output;
 use super::super::{CliError, Exit, Globals};
 use crate::config::edit::{self, Outcome};
@@ -33,10 +34,7 @@ pub(super) fn run(catalog: &Catalog, args: &UseArgs, globals: &Globals) -> Resul
         output::warning(format!("{name} does not serve: {}", failed.detail));
     }
     let path = catalog.config().path();
-    let outcome = edit::write_engine(path, name).map_err(|error| {
-        let hint = error.hint();
-        CliError::config(error.to_string()).hint(hint)
-    })?;
+    let outcome = edit::write_engine(path, name).map_err(|error| edit_error(&error))?;
     let changed = outcome != Outcome::Unchanged;
     if globals.json {
         output::json(&json!({"engine": name, "changed": changed, "path": path}))?;
