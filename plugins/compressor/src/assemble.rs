@@ -155,7 +155,9 @@ pub fn skip_blank(rows: &[Row<'_>], bounds: &mut Bounds) {
             && row.tokens < 24
             && Body::read(row.json).is_blank();
         if !blank
-            || bounds.tail_start + 1 >= rows.len()
+            || rows
+                .get(bounds.tail_start + 1)
+                .is_none_or(|next| next.role == Role::Tool)
             || Some(bounds.tail_start) == bounds.newest_user
         {
             break;

@@ -213,7 +213,7 @@ fn judge(messages: &[Message], how: &Circumstances, broken: bool) {
             );
             // Only where the request could not be sent otherwise is it cut, and then one sees it.
             let whole = kept[0].text() == newest.text();
-            let small = u64::from(newest.tokens()) < how.window.saturating_sub(how.beside) / 4;
+            let small = u64::from(newest.tokens()) < how.window.saturating_sub(how.beside) / 12;
             let note = ["characters were cut", "was removed here"]
                 .iter()
                 .any(|note| kept[0].text().contains(note));
