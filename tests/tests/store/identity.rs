@@ -454,3 +454,44 @@ fn no_identity_is_ever_part_of_the_text() {
         }
     }
 }
+
+// contract: UID-5, UID-16
+// case: 15
+#[test]
+fn merges_made_while_history_is_restored_keep_their_record() {
+    let home = Home::new();
+    let store = home.open();
+    let (id, before, _) = filled(
+        &store,
+        vec![
+            user("a"),
+            user("b"),
+            assistant("x"),
+            assistant("y"),
+            user("z"),
+        ],
+    );
+    let back = store.resume(&id).unwrap();
+    let repaired = hermes_message::repair::repair(&back.messages);
+    assert_eq!(repaired.notes.len(), 2, "{:?}", repaired.notes);
+    assert_eq!(
+        store.resume(&id).unwrap().messages,
+        before,
+        "a restore alone changes nothing"
+    );
+    let mut list = repaired.messages;
+    let saved = store.save(&id, &mut list, &back.mark).unwrap();
+    assert_eq!((saved.inserted, saved.rewritten, saved.hidden), (0, 2, 2));
+    for _ in 0..2 {
+        let live = home.open().resume(&id).unwrap().messages;
+        assert_eq!(live, list);
+        assert_eq!(
+            uids(&live),
+            [uid(&before[0]), uid(&before[2]), uid(&before[4])]
+        );
+        assert_eq!(live[0].identity().absorbed, [uid(&before[1]).into()]);
+        assert_eq!(live[1].identity().absorbed, [uid(&before[3]).into()]);
+        assert!(hermes_message::repair::repair(&live).notes.is_empty());
+    }
+    assert_clean(&store);
+}
