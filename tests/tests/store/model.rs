@@ -232,7 +232,7 @@ impl World {
                 assert_eq!((saved.inserted, saved.rewritten, saved.hidden), (0, 1, 1));
                 self.mark = saved.mark;
                 self.overwritten(&first);
-                self.remember(&[folded.clone()]);
+                self.remember(std::slice::from_ref(&folded));
                 self.live[at - 1] = folded;
                 self.live.remove(at);
                 self.shrink_border(at);
