@@ -14,4 +14,4 @@ mod read;
 pub(crate) mod slots;
 pub(crate) mod view;
 
-pub(crate) use panics::in_a_library;
+pub(crate) use panics::with_host;

@@ -4,7 +4,6 @@
 //! invisible there. In a library the SDK therefore installs this one, once, unless the author has installed another. An
 //! engine that is linked into the host uses the host's subscriber and needs no bridge.
 
-use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,35 +12,19 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::args::Host;
+use crate::export::with_host;
 use crate::services::Level;
-
-thread_local! {
-    /// The host of the call that this thread is inside of, or of the last one.
-    static CURRENT: RefCell<Option<Host>> = const { RefCell::new(None) };
-}
 
 static INSTALL: Once = Once::new();
 
-/// A call begins on this thread. The answer goes to [`leave`].
-pub(crate) fn enter(host: &Host) -> Option<Host> {
-    if !crate::export::in_a_library() {
-        return None;
-    }
+/// Called in a library, before the author's code first runs.
+pub(crate) fn install() {
     INSTALL.call_once(|| {
         // Fails only where the author has installed a subscriber, which is the author's right.
         let _ = tracing::subscriber::set_global_default(Bridge {
             spans: AtomicU64::new(1),
         });
     });
-    CURRENT.replace(Some(host.clone()))
-}
-
-/// The call has ended.
-pub(crate) fn leave(previous: Option<Host>) {
-    if crate::export::in_a_library() {
-        CURRENT.set(previous);
-    }
 }
 
 /// Forwards events; spans have no time of their own here and are only counted.
@@ -66,7 +49,7 @@ impl Subscriber for Bridge {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        CURRENT.with_borrow(|host| host.as_ref().is_some_and(|host| host.logs(level(metadata))))
+        with_host(|host| host.logs(level(metadata))).unwrap_or(false)
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -78,20 +61,15 @@ impl Subscriber for Bridge {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let Some(host) = CURRENT.with_borrow(Clone::clone) else {
-            return;
-        };
         let mut line = Line::default();
         event.record(&mut line);
-        host.log(
-            level(event.metadata()),
-            &format!(
-                "{}: {}{}",
-                event.metadata().target(),
-                line.message,
-                line.fields
-            ),
-        );
+        let target = event.metadata().target();
+        with_host(|host| {
+            host.log(
+                level(event.metadata()),
+                &format!("{target}: {}{}", line.message, line.fields),
+            );
+        });
     }
 
     fn enter(&self, _: &Id) {}

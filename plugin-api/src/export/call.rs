@@ -10,11 +10,28 @@ use crate::error::EngineError;
 use crate::export::host::Host;
 use crate::export::read;
 
+/// Reads one field of a call's record. It is absent where the record is NULL or the host's minor does not have it.
+/// Reading on demand keeps a call that looks at nothing as cheap as a call can be.
+macro_rules! field {
+    ($raw:expr, $field:ident) => {{
+        const END: usize =
+            std::mem::offset_of!(abi::Call, $field) + size_of_val(&abi::Call::EMPTY.$field);
+        let raw: *const abi::Call = $raw;
+        // SAFETY: the record begins with its size; a field inside that size is filled, and the record lasts as long as
+        // the value that holds `raw`.
+        if raw.is_null() || (unsafe { raw.cast::<u32>().read() } as usize) < END {
+            abi::Call::EMPTY.$field
+        } else {
+            // SAFETY: as above.
+            unsafe { (&raw const (*raw).$field).read() }
+        }
+    }};
+}
+
 /// The call that is running: how long it may take, whether anybody still waits for it, and the host's services.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     raw: *const abi::Call,
-    table: abi::Call,
     host: &'a Host,
     borrowed: PhantomData<&'a abi::Call>,
 }
@@ -29,11 +46,8 @@ impl<'a> Call<'a> {
     /// # Safety
     /// `raw` is NULL or points to the record of a call that lasts for `'a`.
     pub(crate) unsafe fn from_raw(raw: *const abi::Call, host: &'a Host) -> Self {
-        // SAFETY: the caller's promise.
-        let table = unsafe { read::prefix(raw) };
         Self {
             raw,
-            table,
             host,
             borrowed: PhantomData,
         }
@@ -46,26 +60,26 @@ impl<'a> Call<'a> {
 
     /// Number of the call, as it stands in the host's log.
     pub fn id(&self) -> u64 {
-        self.table.call_id
+        field!(self.raw, call_id)
     }
 
     /// The session that the call belongs to; empty before one has started.
     pub fn session_id(&self) -> &'a str {
+        let id = field!(self.raw, session_id);
         // SAFETY: the host's bytes live as long as the call.
-        unsafe { read::text(self.table.session_id) }
+        unsafe { read::text(id) }
     }
 
     /// The time that was left when the call began; `None` = no limit.
     pub fn budget(&self) -> Option<Duration> {
-        (self.table.budget_ms > 0).then(|| Duration::from_millis(self.table.budget_ms))
+        (field!(self.raw, budget_ms) > 0)
+            .then(|| Duration::from_millis(field!(self.raw, budget_ms)))
     }
 
     /// Nobody waits for this call any more: return soon. Cheap enough for every turn of a loop.
     pub fn cancelled(&self) -> bool {
         // SAFETY: `[any]` while the call runs, with the record that the host passed.
-        self.table
-            .cancelled
-            .is_some_and(|cancelled| unsafe { cancelled(self.raw) } != 0)
+        field!(self.raw, cancelled).is_some_and(|cancelled| unsafe { cancelled(self.raw) } != 0)
     }
 
     /// The same for use with `?`.
@@ -82,7 +96,7 @@ impl<'a> Call<'a> {
 
     /// Says that work goes on, which extends the deadline. `total` 0 = unknown.
     pub fn progress(&self, done: u64, total: u64) {
-        if let Some(progress) = self.table.progress {
+        if let Some(progress) = field!(self.raw, progress) {
             // SAFETY: as in `cancelled`.
             unsafe { progress(self.raw, done, total) };
         }
@@ -100,7 +114,6 @@ impl<'a> Call<'a> {
     pub(crate) unsafe fn sinks(&self) -> Sinks<'a> {
         Sinks {
             raw: self.raw,
-            table: self.table,
             borrowed: PhantomData,
         }
     }
@@ -118,7 +131,6 @@ impl fmt::Debug for Call<'_> {
 /// The `[call]` functions of one call. Not `Sync`; whoever holds it is the one thread that may use them.
 pub(crate) struct Sinks<'a> {
     raw: *const abi::Call,
-    table: abi::Call,
     borrowed: PhantomData<&'a abi::Call>,
 }
 
@@ -128,14 +140,13 @@ impl<'a> Sinks<'a> {
     pub(crate) fn twin(&self) -> Sinks<'a> {
         Sinks {
             raw: self.raw,
-            table: self.table,
             borrowed: PhantomData,
         }
     }
 
     /// Text about a failure.
     pub(crate) fn error(&self, text: &str) {
-        if let Some(error) = self.table.error {
+        if let Some(error) = field!(self.raw, error) {
             // SAFETY: `[call]`, by the promise of `Call::sinks`; the text is copied before it returns.
             unsafe { error(self.raw, read::bytes(text)) };
         }
@@ -143,7 +154,7 @@ impl<'a> Sinks<'a> {
 
     /// A part of the text result.
     pub(crate) fn write(&self, text: &str) -> Result<(), EngineError> {
-        let Some(write) = self.table.write else {
+        let Some(write) = field!(self.raw, write) else {
             return Err(EngineError::Unsupported(
                 "this call has no text result".to_owned(),
             ));
@@ -157,7 +168,7 @@ impl<'a> Sinks<'a> {
 
     /// A range of a list.
     pub(crate) fn keep(&self, list: u32, first: usize, count: usize) -> Result<(), EngineError> {
-        let Some(keep) = self.table.keep else {
+        let Some(keep) = field!(self.raw, keep) else {
             return Err(EngineError::Unsupported(
                 "this call takes no messages".to_owned(),
             ));
@@ -175,7 +186,7 @@ impl<'a> Sinks<'a> {
 
     /// A new message.
     pub(crate) fn push(&self, json: &str) -> Result<(), EngineError> {
-        let Some(push) = self.table.push else {
+        let Some(push) = field!(self.raw, push) else {
             return Err(EngineError::Unsupported(
                 "this call takes no messages".to_owned(),
             ));

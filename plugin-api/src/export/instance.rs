@@ -39,7 +39,7 @@ impl<T: ContextEngine> Instance<T> {
         // SAFETY: the caller's promise.
         let instance = unsafe { Box::from_raw(this.cast::<Self>()) };
         let host = instance.host.clone();
-        if let Err(text) = panics::guarded(move || drop(instance)) {
+        if let Err(text) = panics::guarded(&host, move || drop(instance)) {
             host.log(
                 crate::Level::Error,
                 &format!("engine {} panicked while it was dropped: {text}", T::NAME),
@@ -48,17 +48,17 @@ impl<T: ContextEngine> Instance<T> {
         host.close();
     }
 
-    /// The instance for reading, unless it is dead.
+    /// The engine for reading, and its host, unless it is dead.
     ///
     /// # Safety
     /// `this` is NULL or came from `into_raw`, and no other call is inside it.
-    pub(crate) unsafe fn peek<'a>(this: *const abi::Engine) -> Option<&'a T> {
+    pub(crate) unsafe fn peek<'a>(this: *const abi::Engine) -> Option<(&'a T, &'a Host)> {
         if this.is_null() {
             return None;
         }
         // SAFETY: the caller's promise.
         let instance = unsafe { &*this.cast::<Self>() };
-        (!instance.dead).then_some(&instance.engine)
+        (!instance.dead).then_some((&instance.engine, &instance.host))
     }
 
     /// Runs one slot on the instance: the single choke point between the border and the author's methods. It checks the
@@ -106,10 +106,7 @@ pub(crate) fn settle(
     host: &Host,
     work: impl FnOnce() -> Result<abi::Status, EngineError>,
 ) -> (abi::Status, bool) {
-    let previous = crate::log_bridge::enter(host);
-    let outcome = panics::guarded(work);
-    crate::log_bridge::leave(previous);
-    match outcome {
+    match panics::guarded(host, work) {
         Ok(Ok(status)) => (status, false),
         Ok(Err(error)) => {
             report.error(&error.to_string());

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 
@@ -10,9 +11,9 @@ use crate::export::host::Host;
 use crate::services::Level;
 
 thread_local! {
-    /// How many guarded calls this thread is inside of.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// What the hook has seen since the last guarded call began.
+    /// The host of the guarded call that this thread is inside of; NULL outside any.
+    static INSIDE: Cell<*const Host> = const { Cell::new(ptr::null()) };
+    /// What the hook has seen since a panic was last caught here.
     static SEEN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -38,11 +39,12 @@ pub(crate) fn install(host: &Host) {
         *LATEST
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(host.clone());
+        crate::log_bridge::install();
     }
     HOOK.call_once(|| {
         let previous = take_hook();
         set_hook(Box::new(move |info| {
-            if DEPTH.get() > 0 {
+            if !INSIDE.get().is_null() {
                 SEEN.set(Some(describe(info)));
             } else if in_a_library() {
                 let latest = LATEST.try_lock().ok().and_then(|latest| latest.clone());
@@ -65,20 +67,41 @@ pub(crate) fn install(host: &Host) {
 }
 
 /// Runs author's code. A panic comes back as its text.
-pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-    DEPTH.set(DEPTH.get() + 1);
-    SEEN.set(None);
-    // A value that panicked is never entered again, so nobody sees what the panic left half-done.
-    let result = catch_unwind(AssertUnwindSafe(work));
-    DEPTH.set(DEPTH.get() - 1);
-    result.map_err(|payload| {
-        let text = SEEN.take().unwrap_or_else(|| text_of(&*payload));
-        // The payload's own destructor is author's code as well.
-        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(second);
-        }
-        text
-    })
+pub(crate) fn guarded<R>(host: &Host, work: impl FnOnce() -> R) -> Result<R, String> {
+    let result = INSIDE.with(|inside| {
+        let previous = inside.replace(host);
+        // A value that panicked is never entered again, so nobody sees what the panic left half-done.
+        let result = catch_unwind(AssertUnwindSafe(work));
+        inside.set(previous);
+        result
+    });
+    result.map_err(caught)
+}
+
+/// The host whose call this thread is inside of, or for a thread of the engine's own the one that was seen last.
+pub(crate) fn with_host<R>(work: impl FnOnce(&Host) -> R) -> Option<R> {
+    let inside = INSIDE.get();
+    if !inside.is_null() {
+        // SAFETY: set by `guarded`, which borrows the host and has not returned: it runs further up on this thread.
+        return Some(work(unsafe { &*inside }));
+    }
+    let latest = LATEST.try_lock().ok()?.clone();
+    latest.map(|host| work(&host))
+}
+
+#[cold]
+fn caught(payload: Box<dyn Any + Send>) -> String {
+    let own = text_of(&*payload);
+    // What the hook saw has the place as well. It is another panic's if this one came without a hook.
+    let text = SEEN
+        .take()
+        .filter(|seen| seen.starts_with(&own))
+        .unwrap_or(own);
+    // The payload's own destructor is author's code as well.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+    text
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {

@@ -128,7 +128,7 @@ unsafe fn copy<T: ContextEngine>(
     // SAFETY: the arguments of `clone`.
     unsafe {
         make(host, call, out, "clone", |_, cx| match source {
-            Some(source) => copy(source, cx),
+            Some((source, _)) => copy(source, cx),
             None => Err(EngineError::Failed(format!(
                 "engine {} panicked earlier and cannot be copied",
                 T::NAME
@@ -147,14 +147,14 @@ pub(crate) unsafe extern "C" fn state<T: ContextEngine>(
     out: *mut abi::State,
 ) -> abi::Status {
     // SAFETY: `[serial]`.
-    let Some(engine) = (unsafe { Instance::<T>::peek(this) }) else {
+    let Some((engine, host)) = (unsafe { Instance::<T>::peek(this) }) else {
         return if this.is_null() {
             abi::ERR_INVALID
         } else {
             abi::ERR_PANIC
         };
     };
-    match panics::guarded(|| engine.state()) {
+    match panics::guarded(host, || engine.state()) {
         // SAFETY: the host's out struct.
         Ok(state) => unsafe { fill_state(out, state.to_abi()) },
         Err(_) => abi::ERR_PANIC,
