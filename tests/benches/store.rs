@@ -20,11 +20,23 @@ const TEXT: &str = "lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem 
 fn main() {
     // On the disk that the workspace is on, as the temporary folder may be memory.
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    append(&root);
-    import(&root);
-    resume(&root);
-    search(&root);
-    compact(&root);
+    // `-- resume` runs one of them.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let all: [(&str, fn(&Path)); 5] = [
+        ("append", append),
+        ("import", import),
+        ("resume", resume),
+        ("search", search),
+        ("compact", compact),
+    ];
+    for (name, run) in all {
+        if wanted.is_empty() || wanted.iter().any(|one| one == name) {
+            run(&root);
+        }
+    }
 }
 
 fn folder(root: &Path) -> tempfile::TempDir {

@@ -321,12 +321,15 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
 
 /// Reads the live rows of a session and pairs results that an older program wrote without their call's uid.
 pub(crate) fn load_live(conn: &Connection, session: &str) -> rusqlite::Result<Vec<StoredMessage>> {
-    let mut rows = load(conn, &live_ids(conn, session, i64::MAX)?)?;
+    let rows = load(conn, &live_ids(conn, session, i64::MAX)?)?;
     let mut pairing = Pairing::default();
-    for row in &mut rows {
-        row.message = pairing.next(row.message.clone());
-    }
-    Ok(rows)
+    Ok(rows
+        .into_iter()
+        .map(|row| StoredMessage {
+            message: pairing.next(row.message),
+            ..row
+        })
+        .collect())
 }
 
 /// What was called since the session's last user turn, as far back as results may reach.
