@@ -6,6 +6,8 @@ mod identity;
 mod inputs;
 #[path = "compressor/interface.rs"]
 mod interface;
+#[path = "compressor/oversize.rs"]
+mod oversize;
 #[path = "compressor/property.rs"]
 mod property;
 #[path = "compressor/shape.rs"]

@@ -9,6 +9,7 @@ use hermes_message::Role;
 use crate::boundaries::Bounds;
 use crate::carrier;
 use crate::fit::{self, Cut};
+use crate::mend;
 use crate::row::{Body, Row};
 
 /// One step of the new list.
@@ -78,18 +79,22 @@ pub fn write(
     summary: Option<&str>,
     carriers: &[usize],
 ) -> Vec<Step> {
-    let mut steps = Steps::default();
+    let mut steps = Steps {
+        rows,
+        list: Vec::new(),
+        open: None,
+    };
     let place = place(rows, bounds);
     // An earlier summary is only taken off its neighbour when a new one holds it.
     let carriers = if summary.is_some() { carriers } else { &[] };
     for at in 0..bounds.head_end.max(bounds.first()) {
         let joined = summary.filter(|_| place == Place::JoinBefore(at));
-        steps.message(rows, at, cuts, joined, carriers);
+        steps.message(at, cuts, joined, carriers);
     }
     match (summary, place) {
         (None, _) => {
             for at in bounds.head_end..bounds.tail_start {
-                steps.message(rows, at, cuts, None, carriers);
+                steps.message(at, cuts, None, carriers);
             }
         }
         (Some(text), Place::Own(role)) => steps.push(carrier::message(role, text)),
@@ -102,32 +107,46 @@ pub fn write(
     if summary.is_some()
         && let Some(at) = bounds.pinned
     {
-        steps.message(rows, at, cuts, None, carriers);
+        steps.message(at, cuts, None, carriers);
     }
     for at in bounds.tail_start..rows.len() {
         let joined = summary.filter(|_| place == Place::JoinAfter(at));
-        steps.message(rows, at, cuts, joined, carriers);
+        steps.message(at, cuts, joined, carriers);
     }
-    steps.0
+    steps.close();
+    steps.list
 }
 
-#[derive(Default)]
-struct Steps(Vec<Step>);
+struct Steps<'a> {
+    rows: &'a [Row<'a>],
+    list: Vec<Step>,
+    /// A message that was cut although not all of its calls were answered, and the ids of those.
+    open: Option<(usize, Vec<String>)>,
+}
 
-impl Steps {
+impl Steps<'_> {
     fn push(&mut self, json: String) {
-        self.0.push(Step::Push { json });
+        self.close();
+        self.list.push(Step::Push { json });
+    }
+
+    /// Answers the open calls: behind their other results.
+    fn close(&mut self) {
+        let ids = self.open.take().map(|(_, ids)| ids).unwrap_or_default();
+        let stubs = ids.iter().map(|id| Step::Push {
+            json: mend::stub(id),
+        });
+        self.list.extend(stubs);
     }
 
     fn message(
         &mut self,
-        rows: &[Row<'_>],
         index: usize,
         cuts: &BTreeMap<usize, Cut>,
         joined: Option<&str>,
         carriers: &[usize],
     ) {
-        let row = &rows[index];
+        let row = &self.rows[index];
         let mut json = cuts.get(&index).and_then(|cut| fit::apply(row, *cut));
         if carriers.contains(&index) && !cuts.contains_key(&index) {
             // A person's own words that an earlier summary had joined: the words stay, the summary is in the new one.
@@ -136,13 +155,44 @@ impl Steps {
         if let Some(text) = joined {
             json = carrier::join(json.as_deref().unwrap_or(row.json), text).or(json);
         }
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|(caller, _)| row.caller != Some(*caller))
+        {
+            self.close();
+        }
+        if row.role == Role::User && self.is_beside_user(index, json.is_some()) {
+            self.list.push(Step::Push {
+                json: mend::between_users(),
+            });
+        }
         match json {
-            Some(json) => self.0.push(Step::Edit { index, json }),
-            None => match self.0.last_mut() {
+            Some(json) => {
+                self.list.push(Step::Edit { index, json });
+                if row.calls {
+                    let open = mend::unanswered(self.rows, index);
+                    self.open = (!open.is_empty()).then_some((index, open));
+                }
+            }
+            None => match self.list.last_mut() {
                 Some(Step::Keep(range)) if range.end == index => range.end += 1,
-                _ => self.0.push(Step::Keep(index..index + 1)),
+                _ => self.list.push(Step::Keep(index..index + 1)),
             },
         }
+    }
+
+    /// Whether a user's message stands directly before this one of a user's, and one of them is changed.
+    fn is_beside_user(&self, index: usize, changed: bool) -> bool {
+        let Some(before) = index.checked_sub(1) else {
+            return false;
+        };
+        self.rows[before].role == Role::User
+            && match self.list.last() {
+                Some(Step::Keep(range)) => range.end == index && changed,
+                Some(Step::Edit { index, .. }) => *index == before,
+                _ => false,
+            }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! In this order, and only as far as needed: old tool results in a lean tail become one line; if the tail still exceeds
 //! one and a half times its budget, its tool results are cut, except those of the last three messages; if the whole still
-//! does not fit, all tool results and assistant texts are; then older user messages; and at the very last, when the
-//! request could not be sent at all otherwise, the newest user message.
+//! does not fit, tool results and call arguments are, those of the last three messages after the others; then assistant
+//! texts; and when the request could not be sent at all otherwise, everything else but the system prompt, the newest user
+//! message last.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use hermes_message::Role;
 
 use crate::Settings;
 use crate::boundaries::{self, Bounds};
+use crate::mend;
 use crate::prune;
 use crate::row::{Body, Row};
 use crate::settings::TailMode;
@@ -23,6 +25,8 @@ const LONG_RESULT: u64 = 375;
 const SHORT_CALL: u64 = 250;
 /// No message is cut below this.
 const SMALLEST: u64 = 120;
+/// Older messages are cut down to this before the last ones are cut at all.
+const TELLING: u64 = 500;
 /// Messages at the very end whose results are cut late.
 const LAST: usize = 3;
 /// Tool results with images that keep them.
@@ -39,6 +43,8 @@ pub enum Cut {
     Images,
     /// The body is cut to so many tokens.
     To(u64),
+    /// The same, and what cannot be cut goes: the request cannot be sent otherwise.
+    Hard(u64),
 }
 
 /// Room for the messages that stay.
@@ -113,23 +119,35 @@ pub fn plan(
         .filter(|at| *at >= bounds.tail_start)
         .collect();
     let is_result = |at: &usize| rows[*at].role == Role::Tool && may_edit(rows, *at);
-    let early = tail.len().saturating_sub(LAST);
+    let is_long_call = |at: &usize| {
+        rows[*at].calls && rows[*at].json.len() > prune::LONG_ARGUMENTS && may_edit(rows, *at)
+    };
+    let late = tail.get(tail.len().saturating_sub(LAST)).copied();
+    let is_early = |at: &usize| late.is_none_or(|late| *at < late);
     // What has to be cut is cut by more than it takes, or the next message would set off the next pass.
     let goal = room.all - room.all / 5;
     let soft = room.tail + room.tail / 2;
-    fit.level(&tail, soft, soft, |at| {
-        is_result(at) && tail[..early].contains(at)
+    let cut = Level::new(soft, soft, SMALLEST);
+    fit.level(&tail, cut, |at| is_result(at) && is_early(at));
+    let cut = Level::new(room.all, goal, TELLING);
+    fit.level(&kept, cut, |at| {
+        is_early(at) && (is_result(at) || is_long_call(at))
     });
-    fit.level(&kept, room.all, goal, is_result);
-    fit.level(&kept, room.all, goal, |at| {
+    let cut = Level::new(room.all, goal, SMALLEST);
+    fit.level(&kept, cut, |at| is_result(at) || is_long_call(at));
+    fit.level(&kept, cut, |at| {
         is_result(at) || (rows[*at].role == Role::Assistant && may_edit(rows, *at))
     });
     let newest = bounds.newest_user;
-    fit.level(&kept, room.hard, room.hard, |at| {
-        rows[*at].role != Role::System && Some(*at) != newest && may_edit(rows, *at)
+    let cut = Level {
+        hard: true,
+        ..Level::new(room.hard, room.hard, SMALLEST)
+    };
+    fit.level(&kept, cut, |at| {
+        rows[*at].role != Role::System && Some(*at) != newest && mend::may_cut(rows, *at)
     });
-    fit.level(&kept, room.hard, room.hard, |at| {
-        Some(*at) == newest && may_edit(rows, *at)
+    fit.level(&kept, cut, |at| {
+        Some(*at) == newest && mend::may_cut(rows, *at)
     });
     fit.cuts
 }
@@ -172,32 +190,61 @@ impl Fit<'_> {
     }
 
     /// If `among` do not fit the room, lowers the largest of those that may be cut until all fit the goal.
-    fn level(&mut self, among: &[usize], room: u64, goal: u64, may: impl Fn(&usize) -> bool) {
+    fn level(&mut self, among: &[usize], level: Level, may: impl Fn(&usize) -> bool) {
         let total: u64 = among.iter().map(|at| self.costs[*at]).sum();
-        if total <= room {
+        if total <= level.room {
             return;
         }
         let cuttable: Vec<usize> = among
             .iter()
             .copied()
-            .filter(|at| may(at) && self.costs[*at] > SMALLEST)
+            .filter(|at| self.costs[*at] > level.smallest && may(at))
             .collect();
         let fixed = total - cuttable.iter().map(|at| self.costs[*at]).sum::<u64>();
         let cap = cap(
             cuttable.iter().map(|at| self.costs[*at]).collect(),
-            goal.saturating_sub(fixed),
+            level.goal.saturating_sub(fixed),
         )
-        .max(SMALLEST);
+        .max(level.smallest);
         for at in cuttable {
             if self.costs[at] > cap {
-                self.set(at, Cut::To(cap), cap);
+                let cut = if level.hard {
+                    Cut::Hard(cap)
+                } else {
+                    Cut::To(cap)
+                };
+                self.set(at, cut, cap);
             }
         }
     }
 }
 
+/// One step of the demotion.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Nothing is done while everything together is within this.
+    room: u64,
+    /// What is cut is cut until everything together is within this.
+    goal: u64,
+    /// No message is cut below this.
+    smallest: u64,
+    /// The request cannot be sent otherwise.
+    hard: bool,
+}
+
+impl Level {
+    fn new(room: u64, goal: u64, smallest: u64) -> Self {
+        Self {
+            room,
+            goal,
+            smallest,
+            hard: false,
+        }
+    }
+}
+
 /// The largest cap under which these fit.
-fn cap(mut costs: Vec<u64>, room: u64) -> u64 {
+pub(crate) fn cap(mut costs: Vec<u64>, room: u64) -> u64 {
     costs.sort_unstable();
     let mut left = room;
     for (place, cost) in costs.iter().enumerate() {
@@ -217,14 +264,14 @@ pub fn apply(row: &Row<'_>, cut: Cut) -> Option<String> {
         Cut::OneLine => prune::one_line(row.json),
         Cut::Arguments => prune::cut_arguments(row.json),
         Cut::Images => prune::without_images(row.json),
-        Cut::To(most) => {
+        Cut::To(most) | Cut::Hard(most) => {
             let lean = if row.multimodal && row.role == Role::Tool {
                 prune::without_images(row.json)
             } else {
                 None
             };
             let json = lean.as_deref().unwrap_or(row.json);
-            prune::cut_body(json, row.cost(), most).or(lean)
+            prune::cut_body(json, most, matches!(cut, Cut::Hard(_))).or(lean)
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod extract;
 pub mod fit;
 pub mod guards;
 pub mod helper;
+pub mod mend;
 pub mod pass;
 pub mod proactive;
 pub mod prompt;

@@ -10,7 +10,7 @@ use crate::Settings;
 use crate::assemble::{self, Step};
 use crate::boundaries::{self, Bounds, Wishes};
 use crate::carrier;
-use crate::fit::{self, Room};
+use crate::fit::{self, Cut, Room};
 use crate::helper::{Failure, Helper};
 use crate::proactive;
 use crate::row::{Body, Row};
@@ -133,6 +133,8 @@ pub enum Outcome {
     Unchanged(Why, String),
 }
 
+/// So often a plan that did not come out is made again.
+const REPLANS: usize = 4;
 /// A carrier without any summary takes about so many tokens.
 const FRAME: u64 = 220;
 
@@ -183,8 +185,9 @@ pub fn compress(
         all: sizes.all.saturating_sub(spent),
         hard: sizes.hard.saturating_sub(spent),
     };
-    let shorter = fit::plan(rows, &bounds, settings, room);
-    let steps = assemble::write(rows, &bounds, &shorter, Some(&text), &carriers);
+    let steps = fitted(rows, &bounds, settings, room, sizes.hard, |cuts| {
+        assemble::write(rows, &bounds, cuts, Some(&text), &carriers)
+    });
     finish(rows, steps, author, sizes)
 }
 
@@ -240,8 +243,9 @@ fn shorten(
         all: sizes.all,
         hard: sizes.hard,
     };
-    let shorter = fit::plan(rows, &bounds, settings, room);
-    let steps = assemble::write(rows, &bounds, &shorter, None, carriers);
+    let steps = fitted(rows, &bounds, settings, room, sizes.hard, |cuts| {
+        assemble::write(rows, &bounds, cuts, None, carriers)
+    });
     if steps.iter().all(|step| matches!(step, Step::Keep(_))) {
         return Outcome::Unchanged(Why::NothingToDo, nothing_to_do(request));
     }
@@ -263,6 +267,33 @@ fn finish(rows: &[Row<'_>], steps: Vec<Step>, author: Author, sizes: Sizes) -> O
         after,
         fixed,
     })
+}
+
+/// The list with what stays shortened until it can be sent. A cut message can turn out larger than planned, so the plan
+/// is made again with less room while that helps.
+fn fitted(
+    rows: &[Row<'_>],
+    bounds: &Bounds,
+    settings: &Settings,
+    mut room: Room,
+    limit: u64,
+    write: impl Fn(&BTreeMap<usize, Cut>) -> Vec<Step>,
+) -> Vec<Step> {
+    let mut steps = write(&fit::plan(rows, bounds, settings, room));
+    let mut size = total(rows, &steps);
+    for _ in 0..REPLANS {
+        if size <= limit {
+            break;
+        }
+        room.hard = room.hard.saturating_sub(size - limit);
+        let again = write(&fit::plan(rows, bounds, settings, room));
+        let smaller = total(rows, &again);
+        if smaller >= size {
+            break;
+        }
+        (steps, size) = (again, smaller);
+    }
+    steps
 }
 
 /// Estimate of a new list.

@@ -1,25 +1,23 @@
 //! Shorter versions of single messages. Each says in the message itself that something was cut, and where the whole is.
 //!
 //! All take and give the message's JSON. A cut never splits a character, and call arguments that were JSON still are;
-//! arguments that were not are never touched.
+//! arguments that were not are only touched when the request could not be sent otherwise.
+
+mod body;
 
 use std::borrow::Cow;
 
-use hermes_message::{Content, Message, build};
+use hermes_message::{Message, build};
 use serde_json::{Value, json};
 
 use crate::extract::words;
-use crate::row::{Body, string};
+use crate::row::Body;
+pub use body::cut_body;
 
 /// Arguments longer than this are shortened.
 pub const LONG_ARGUMENTS: usize = 500;
-/// Text leaves of shortened arguments keep so many bytes.
+/// Text leaves of shortened arguments keep so many characters.
 const LEAF: usize = 200;
-
-/// A message that may have fewer tokens than this has no room for an attachment.
-const ATTACHMENT: u64 = 2_000;
-const REMOVED: &str =
-    "[an attachment was removed here to save room; it is kept in the session store]";
 
 /// What a cut leaves behind.
 fn note(left_out: usize, total: usize) -> String {
@@ -110,54 +108,6 @@ fn with_content(json: &str, text: &str) -> Option<String> {
     Some(build::with_content(&message, text).stored().to_string())
 }
 
-/// The message of `tokens` with its texts and the leaves of its arguments cut so that it has about `most`. `None` when
-/// nothing gets shorter.
-#[must_use]
-pub fn cut_body(json: &str, tokens: u64, most: u64) -> Option<String> {
-    let part = |len: usize| {
-        let len = u64::try_from(len).unwrap_or(u64::MAX);
-        usize::try_from(len.saturating_mul(most) / tokens.max(1)).unwrap_or(usize::MAX)
-    };
-    let message = Message::parse(json).ok()?;
-    let mut cut = None;
-    match message.content() {
-        Content::Text(text) => {
-            if let Some(shorter) = cut_shorter(&text, part(text.len())) {
-                cut = Some(build::with_content(&message, &shorter));
-            }
-        }
-        Content::Parts(_) => {
-            let mut parts: Vec<Value> = serde_json::from_str(message.raw_content()?).ok()?;
-            let mut changed = false;
-            for element in &mut parts {
-                if let Some(Value::String(text)) = element.get_mut("text") {
-                    if let Some(shorter) = cut_shorter(text, part(text.len())) {
-                        *text = shorter;
-                        changed = true;
-                    }
-                } else if most < ATTACHMENT && !element.is_string() {
-                    *element = json!({"type": "text", "text": REMOVED});
-                    changed = true;
-                }
-            }
-            if changed {
-                cut = build::with_member(&message, "content", &Value::from(parts).to_string()).ok();
-            }
-        }
-        _ => {}
-    }
-    let longest = part(json.len()).clamp(LEAF, usize::MAX / 2);
-    let cut = cut_calls(cut.as_ref().unwrap_or(&message), longest).or(cut)?;
-    Some(cut.stored().to_string())
-}
-
-fn cut_shorter(text: &str, keep: usize) -> Option<String> {
-    match cut_text(text, keep) {
-        Cow::Owned(cut) if cut.len() < text.len() => Some(cut),
-        _ => None,
-    }
-}
-
 /// The assistant message with long arguments shortened. `None` when there are none.
 #[must_use]
 pub fn cut_arguments(json: &str) -> Option<String> {
@@ -165,74 +115,10 @@ pub fn cut_arguments(json: &str) -> Option<String> {
         return None;
     }
     Some(
-        cut_calls(&Message::parse(json).ok()?, LEAF)?
+        body::cut_calls(&Message::parse(json).ok()?, LEAF)?
             .stored()
             .to_string(),
     )
-}
-
-fn cut_calls(message: &Message, leaf: usize) -> Option<Message> {
-    let mut cut = None;
-    for (place, call) in message.tool_calls().iter().enumerate() {
-        let arguments = call.arguments();
-        if arguments.len() <= LONG_ARGUMENTS {
-            continue;
-        }
-        if let Some(shorter) = shorten_leaves(&arguments, leaf) {
-            cut = Some(build::with_tool_arguments(
-                cut.as_ref().unwrap_or(message),
-                place,
-                &shorter,
-            ));
-        }
-    }
-    cut
-}
-
-/// JSON text with its long text leaves cut, everything else byte for byte. `None` when it is no JSON or has none.
-#[must_use]
-pub fn shorten_leaves(text: &str, most: usize) -> Option<String> {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
-    let bytes = text.as_bytes();
-    let mut out = String::with_capacity(text.len() / 2);
-    let (mut from, mut at) = (0, 0);
-    while at < bytes.len() {
-        if bytes[at] != b'"' {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        at += 1;
-        while at < bytes.len() && bytes[at] != b'"' {
-            at += if bytes[at] == b'\\' { 2 } else { 1 };
-        }
-        at = (at + 1).min(bytes.len());
-        let is_key = text[at..].trim_start().starts_with(':');
-        if is_key || at - start <= most + 120 {
-            continue;
-        }
-        let leaf = string(&text[start..at])?;
-        let head = leaf.floor_char_boundary(most * 2 / 3);
-        let tail = leaf.ceil_char_boundary(leaf.len() - most / 3).max(head);
-        let left_out = leaf[head..tail].chars().count();
-        let cut = format!(
-            "{}[… {left_out} characters cut to save room …]{}",
-            &leaf[..head],
-            &leaf[tail..]
-        );
-        let quoted = serde_json::to_string(&cut).ok()?;
-        if quoted.len() >= at - start {
-            continue;
-        }
-        out.push_str(&text[from..start]);
-        out.push_str(&quoted);
-        from = at;
-    }
-    if from == 0 {
-        return None;
-    }
-    out.push_str(&text[from..]);
-    Some(out)
 }
 
 /// The message with its pictures replaced by words. `None` when it has none.

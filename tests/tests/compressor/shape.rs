@@ -336,7 +336,7 @@ fn shortened_arguments_stay_json_and_broken_ones_stay_as_they_are() {
                     value["content"]
                         .as_str()
                         .expect("a text")
-                        .contains("characters cut")
+                        .contains("characters left out")
                 );
             }
         } else {
