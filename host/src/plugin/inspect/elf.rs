@@ -62,11 +62,13 @@ pub(super) fn read<'a, R: ReadRef<'a>>(data: R) -> Result<Facts, InspectError> {
         } else {
             size.min(NAME_BYTES)
         };
+        // The range itself, not the segment's data and a part of that: a segment can be most of the file.
         let bytes = segments.iter().find_map(|segment| {
-            segment
-                .data_range(endian, data, address, wanted)
-                .ok()
-                .flatten()
+            let into = address.checked_sub(segment.p_vaddr(endian))?;
+            let left = segment.p_filesz(endian).checked_sub(into)?;
+            let place = segment.p_offset(endian).checked_add(into)?;
+            let maps = segment.p_type(endian) == elf::PT_LOAD && left > 0;
+            maps.then(|| data.read_bytes_at(place, wanted.min(left)).ok())?
         });
         facts.note_name(bytes.unwrap_or_default());
     }
