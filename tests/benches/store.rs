@@ -17,6 +17,9 @@ const TEXT: &str = "lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem 
     ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum \
     dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor sit amet ";
 
+/// One group of figures.
+type Bench = fn(&Path);
+
 fn main() {
     // On the disk that the workspace is on, as the temporary folder may be memory.
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -25,7 +28,7 @@ fn main() {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
-    let all: [(&str, fn(&Path)); 5] = [
+    let all: [(&str, Bench); 5] = [
         ("append", append),
         ("import", import),
         ("resume", resume),
@@ -106,6 +109,26 @@ fn median(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
     let mut times: Vec<Duration> = (0..runs).map(|_| run()).collect();
     times.sort();
     times[runs / 2]
+}
+
+/// The time this thread had a processor, where the system tells: what is left of a figure on a busy machine.
+fn on_processor() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(
+        stat.split(' ')
+            .next()
+            .and_then(|ns| ns.parse().ok())
+            .unwrap_or(0),
+    )
+}
+
+/// The median time on the processor.
+fn median_on_processor(runs: usize, mut run: impl FnMut()) -> Duration {
+    median(runs, || {
+        let start = on_processor();
+        run();
+        on_processor().saturating_sub(start)
+    })
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
@@ -212,10 +235,13 @@ fn import(root: &Path) {
     for (name, file) in [("exports", native), ("recordings", foreign)] {
         let other = folder(root);
         let copy = open(&other, Durability::Full);
+        let before = on_processor();
         let time = timed(|| copy.import(file.as_bytes(), &mut |_, _, _| {}).unwrap());
+        let busy = on_processor().saturating_sub(before);
         println!(
-            "import of {name}: {:.0} messages/s ({} MB)",
+            "import of {name}: {:.0} messages/s, {:.0} a second on the processor ({} MB)",
             rate(50_000, time),
+            rate(50_000, busy),
             file.len() / 1_000_000
         );
     }
@@ -226,7 +252,10 @@ fn resume(root: &Path) {
     let store = open(&home, Durability::Off);
     session(&store, "long", 10_000);
     let long = median(15, || timed(|| store.resume("long").unwrap()));
-    println!("resume of 10,000 messages: {long:?}");
+    let busy = median_on_processor(15, || {
+        black_box(store.resume("long").unwrap());
+    });
+    println!("resume of 10,000 messages: {long:?}, on the processor {busy:?}");
     let mut figures = Vec::new();
     for rows in [10_000, 100_000] {
         let home = folder(root);
@@ -300,7 +329,7 @@ fn compact(root: &Path) {
         if rest > 0 {
             session(&store, "rest", rest);
         }
-        let mut times = Vec::new();
+        let (mut times, mut busy) = (Vec::new(), Vec::new());
         for n in 0..5 {
             let id = format!("long{n}");
             session(&store, &id, 10_000);
@@ -312,12 +341,16 @@ fn compact(root: &Path) {
             let lock = store
                 .begin_pass(&id, &back.mark, "bench", Duration::from_secs(60))
                 .unwrap();
+            let before = on_processor();
             times.push(timed(|| {
                 store.commit_in_place(&lock, "p", &result).unwrap()
             }));
+            busy.push(on_processor().saturating_sub(before));
             store.end_pass(&lock).unwrap();
         }
         times.sort();
+        busy.sort();
+        println!("  (on the processor {:?})", busy[2]);
         figures.push(times[2]);
     }
     println!(
