@@ -102,6 +102,7 @@ enum Told {
     Refused,
     Unchanged,
     Blocked,
+    NothingToAnswer,
 }
 
 /// One request, ready to be sent.

@@ -1,6 +1,6 @@
 //! The conversation at work: every call into the engine that belongs to a request, a pass or a turn.
 
-use hermes_message::Message;
+use hermes_message::{Message, Role};
 
 use super::checks;
 use super::pass::{Action, Answer, Event, Order, Outcome};
@@ -127,11 +127,22 @@ impl Conversation {
         } else {
             None
         };
-        let assembly = match &selected {
-            Some(chosen) => {
-                self.chosen.assemble(chosen);
-                &self.chosen
+        // A choice of which nothing is left to answer once it is mended is no choice (HOOK-2).
+        let selected = selected.filter(|chosen| {
+            self.chosen.assemble(chosen);
+            let kept = asks(self.chosen.messages()) || !asks(self.transcript.messages());
+            if !kept {
+                self.tell_once(Told::NothingToAnswer, || {
+                    format!(
+                        "context engine '{}': select_context left no user message in the request, which goes out as it was",
+                        engine.name()
+                    )
+                });
             }
+            kept
+        });
+        let assembly = match &selected {
+            Some(_) => &self.chosen,
             None => {
                 self.whole.assemble(self.transcript.messages());
                 &self.whole
@@ -260,6 +271,10 @@ impl Conversation {
             Outcome::Committed { .. } => self.backoff.committed(before, self.next_tokens()),
             Outcome::Unchanged { reason } => {
                 self.backoff.unchanged();
+                let reason = match reason.as_str() {
+                    "" => "it gave no reason",
+                    reason => reason,
+                };
                 let text = format!(
                     "context engine '{}' left the transcript as it is: {reason}",
                     engine.name()
@@ -428,4 +443,9 @@ fn compress(
             )
         }
     })
+}
+
+/// Whether there is something to answer.
+fn asks(messages: &[Message]) -> bool {
+    messages.iter().any(|message| message.role() == Role::User)
 }

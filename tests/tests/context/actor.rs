@@ -191,6 +191,9 @@ fn play(
             out.push(r#"{"content":"who am I?"}"#)?;
             out.keep(newest..len)?;
         }
+        "only-orphan" => {
+            out.push(r#"{"role":"tool","tool_call_id":"call_9","content":"who asked?"}"#)?;
+        }
         "no-object" => out.push("[1]")?,
         "no-system" => out.keep(newest..len)?,
         "no-user" => {
