@@ -233,3 +233,62 @@ fn a_reader_that_goes_away_is_no_error() {
         String::from_utf8_lossy(&out.stderr)
     );
 }
+
+#[test]
+fn what_is_no_regular_file_is_not_imported() {
+    let folder = home();
+    let home = folder.path();
+    for odd in ["/dev/zero", home.to_str().unwrap()] {
+        let (said, _) = failure(home, &["import", odd, "--json"], 1);
+        assert_eq!(said["error"]["kind"], "input", "{odd}");
+    }
+    assert_eq!(json(home, &["list"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_deeply_nested_message_is_sound() {
+    let folder = home();
+    let home = folder.path();
+    let file = home.join("deep.json");
+    let (open, close) = ("[".repeat(2000), "]".repeat(2000));
+    std::fs::write(
+        &file,
+        format!(r#"[{{"role":"user","content":"deep","extra":{open}{close}}}]"#),
+    )
+    .unwrap();
+    ok(home, &["import", file.to_str().unwrap()]);
+    assert!(ok(home, &["check"]).ends_with("sound\n"));
+}
+
+#[test]
+fn one_odd_session_hides_no_other() {
+    let folder = home();
+    let home = folder.path();
+    let line = ok(home, &["export", "2026"]);
+    let mut odd: serde_json::Map<String, Value> = serde_json::from_str(&line).unwrap();
+    for (key, value) in [
+        ("id", "odd"),
+        ("model_config", "no JSON"),
+        ("started_at", "yesterday"),
+        ("ended_at", "never"),
+        ("title", "Odd"),
+    ] {
+        odd.insert(key.to_owned(), value.into());
+    }
+    odd["messages"][0]["timestamp"] = "long ago".into();
+    odd["messages"][0]["message_uid"] = "another".into();
+    let file = home.join("odd.jsonl");
+    std::fs::write(&file, Value::from(odd).to_string()).unwrap();
+    ok(home, &["import", file.to_str().unwrap()]);
+    assert_eq!(json(home, &["list"]).as_array().unwrap().len(), 2);
+    assert_eq!(json(home, &["show", "odd"])["session"]["title"], "Odd");
+    assert!(
+        !json(home, &["search", "hello"])
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    ok(home, &["delete", "2026"]);
+    ok(home, &["delete", "odd"]);
+    assert_eq!(json(home, &["list"]).as_array().unwrap().len(), 0);
+}

@@ -11,9 +11,12 @@ use super::CliError;
 /// A conversation file may be this long. What is larger is no conversation, and would be held in memory whole.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
+/// A file of sessions may be this long: it can hold all that a store has.
+const LARGEST_SESSIONS: u64 = 4 * 1024 * 1024 * 1024;
+
 /// Reads a file of conversations in any of the supported formats.
 pub fn read_conversations(path: &Path) -> Result<format::File, CliError> {
-    let bytes = read(path)?;
+    let bytes = read(path, LARGEST)?;
     format::read(&bytes).map_err(|error| {
         CliError::input(format!("{}: {error}", path.display())).hint(
             "a conversation is a JSON array of messages, an object with \"messages\", or JSONL of either",
@@ -21,7 +24,22 @@ pub fn read_conversations(path: &Path) -> Result<format::File, CliError> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+/// Reads a file of sessions; `-` is the standard input.
+pub fn read_sessions(path: &Path) -> Result<Vec<u8>, CliError> {
+    if path != Path::new("-") {
+        return read(path, LARGEST_SESSIONS);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(LARGEST_SESSIONS + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::input(format!("cannot read the standard input: {error}")))?;
+    within(path, &bytes, LARGEST_SESSIONS)?;
+    Ok(bytes)
+}
+
+fn read(path: &Path, largest: u64) -> Result<Vec<u8>, CliError> {
     let shown = path.display();
     let failed = |error: std::io::Error| {
         CliError::input(format!("cannot read {shown}: {error}"))
@@ -32,23 +50,28 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     if !about.is_file() {
         return Err(not_a_file(path, &about).hint("write the messages to a file first"));
     }
-    if about.len() > LARGEST {
-        return Err(too_large(path, about.len()));
+    if about.len() > largest {
+        return Err(too_large(path, about.len(), largest));
     }
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(largest + 1).read_to_end(&mut bytes))
         .map_err(failed)?;
-    // Some files (of /proc, say) are longer than they say.
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
-        return Err(too_large(path, LARGEST + 1));
-    }
+    within(path, &bytes, largest)?;
     Ok(bytes)
 }
 
-fn too_large(path: &Path, length: u64) -> CliError {
+/// Some files (of /proc, say) are longer than they say.
+fn within(path: &Path, bytes: &[u8], largest: u64) -> Result<(), CliError> {
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > largest {
+        return Err(too_large(path, largest + 1, largest));
+    }
+    Ok(())
+}
+
+fn too_large(path: &Path, length: u64, largest: u64) -> CliError {
     CliError::input(format!(
-        "{} has {length} bytes; a conversation file may have {LARGEST}",
+        "{} has {length} bytes; such a file may have {largest}",
         path.display()
     ))
     .hint("split it into smaller files")

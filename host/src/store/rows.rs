@@ -269,7 +269,7 @@ pub(crate) fn recount(conn: &Connection, session: &str) -> rusqlite::Result<()> 
 /// Reads rows by their ids, in the order given. Ids without a row are passed over.
 pub(crate) fn load(conn: &Connection, ids: &[i64]) -> rusqlite::Result<Vec<StoredMessage>> {
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT id, timestamp, active, compacted, message_uid, absorbed_message_uids, tool_call_uids,
+        "SELECT id, CAST(timestamp AS REAL), active, compacted, message_uid, absorbed_message_uids, tool_call_uids,
            tool_call_uid, original_bytes, {SELECT} FROM messages WHERE id = ?1"
     ))?;
     let mut out = Vec::with_capacity(ids.len());

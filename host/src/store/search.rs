@@ -259,7 +259,7 @@ impl<'c> Fetch<'c> {
     fn new(conn: &'c Connection, plan: &'c Plan, query: &Query<'c>) -> rusqlite::Result<Self> {
         Ok(Self {
             facts: conn.prepare(
-                "SELECT m.session_id, s.title, m.message_uid, m.role, m.timestamp, m.active, m.compacted
+                "SELECT m.session_id, s.title, m.message_uid, m.role, CAST(m.timestamp AS REAL), m.active, m.compacted
                  FROM messages m LEFT JOIN sessions s ON s.id = m.session_id WHERE m.id = ?1",
             )?,
             text: conn.prepare(

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -69,29 +70,58 @@ pub struct Session {
     pub preview: Option<String>,
 }
 
-const COLUMNS: &str = "s.id, s.source, s.model, s.model_config, s.system_prompt, s.parent_session_id, s.started_at,
-    s.ended_at, s.end_reason, COALESCE(s.message_count, 0), COALESCE(s.tool_call_count, 0), s.title, s.cwd,
-    s.last_pass_id, COALESCE(s.transcript_generation, 0)";
+/// Another program, or a file that was imported, may have put a text where a number belongs; one such row must not
+/// hide all sessions.
+const COLUMNS: &str = "s.id, s.source, s.model, s.model_config, s.system_prompt, s.parent_session_id,
+    CAST(s.started_at AS REAL), CAST(s.ended_at AS REAL), s.end_reason, CAST(COALESCE(s.message_count, 0) AS INTEGER),
+    CAST(COALESCE(s.tool_call_count, 0) AS INTEGER), s.title, s.cwd, s.last_pass_id,
+    CAST(COALESCE(s.transcript_generation, 0) AS INTEGER)";
+
+/// A member of a session's settings, in SQL; NULL when the settings are no JSON.
+macro_rules! setting {
+    ($column:literal, $member:literal) => {
+        concat!(
+            "CASE WHEN json_valid(",
+            $column,
+            ") THEN json_extract(",
+            $column,
+            ", '$.",
+            $member,
+            "') END"
+        )
+    };
+}
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
     Ok(Session {
         id: row.get(0)?,
-        source: row.get::<_, Option<String>>(1)?.unwrap_or_default(),
-        model: row.get(2)?,
-        model_config: row.get(3)?,
-        system_prompt: row.get(4)?,
-        parent: row.get(5)?,
+        source: text(row, 1)?.unwrap_or_default(),
+        model: text(row, 2)?,
+        model_config: text(row, 3)?,
+        system_prompt: text(row, 4)?,
+        parent: text(row, 5)?,
         started_at: row.get::<_, Option<f64>>(6)?.unwrap_or_default(),
         ended_at: row.get(7)?,
-        end_reason: row.get(8)?,
+        end_reason: text(row, 8)?,
         message_count: row.get(9)?,
         tool_call_count: row.get(10)?,
-        title: row.get(11)?,
-        cwd: row.get(12)?,
-        last_pass_id: row.get(13)?,
+        title: text(row, 11)?,
+        cwd: text(row, 12)?,
+        last_pass_id: text(row, 13)?,
         generation: row.get(14)?,
         last_active: None,
         preview: None,
+    })
+}
+
+fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
     })
 }
 
@@ -160,17 +190,21 @@ pub(crate) fn tip(conn: &Connection, id: &str) -> rusqlite::Result<String> {
     loop {
         // Branches, sub-agents and tool runs have the parent too, but do not continue it.
         let child: Option<String> = conn
-            .prepare_cached(
+            .prepare_cached(concat!(
                 "SELECT child.id FROM sessions parent JOIN sessions child ON child.parent_session_id = parent.id
                  WHERE parent.id = ?1 AND parent.end_reason = 'compression'
-                   AND json_extract(COALESCE(child.model_config, '{}'), '$._branched_from') IS NULL
-                   AND json_extract(COALESCE(child.model_config, '{}'), '$._delegate_from') IS NULL
+                   AND ",
+                setting!("child.model_config", "_branched_from"),
+                " IS NULL
+                   AND ",
+                setting!("child.model_config", "_delegate_from"),
+                " IS NULL
                    AND COALESCE(child.source, '') != 'tool'
                  ORDER BY CASE WHEN child.end_reason = 'compression' THEN 0 WHEN child.ended_at IS NULL THEN 1 ELSE 2 END,
                    COALESCE((SELECT max(timestamp) FROM messages m WHERE m.session_id = child.id), child.started_at) DESC,
                    child.started_at DESC, child.id DESC
                  LIMIT 1",
-            )?
+            ))?
             .query_row([&current], |r| r.get(0))
             .optional()?;
         match child {
@@ -374,11 +408,13 @@ fn family(conn: &Connection, id: &str) -> rusqlite::Result<Vec<String>> {
     let mut found = vec![id.to_owned()];
     let mut at = 0;
     while let Some(parent) = found.get(at).cloned() {
-        let mut children = conn.prepare_cached(
-            "SELECT id FROM sessions
-             WHERE json_extract(COALESCE(model_config, '{}'), '$._delegate_from') = ?1
-                OR (parent_session_id = ?1 AND json_extract(COALESCE(model_config, '{}'), '$._delegate_from') IS NOT NULL)",
-        )?;
+        let mut children = conn.prepare_cached(concat!(
+            "SELECT id FROM sessions WHERE ",
+            setting!("model_config", "_delegate_from"),
+            " = ?1 OR (parent_session_id = ?1 AND ",
+            setting!("model_config", "_delegate_from"),
+            " IS NOT NULL)",
+        ))?;
         for child in children.query_map([&parent], |r| r.get::<_, String>(0))? {
             let child = child?;
             if !found.contains(&child) {
@@ -405,7 +441,7 @@ fn erase(conn: &Connection, id: &str) -> rusqlite::Result<usize> {
 /// Adds what a list shows.
 fn describe(conn: &Connection, session: &mut Session) -> rusqlite::Result<()> {
     session.last_active = conn
-        .prepare_cached("SELECT max(timestamp) FROM messages INDEXED BY idx_messages_session WHERE session_id = ?1")?
+        .prepare_cached("SELECT CAST(max(timestamp) AS REAL) FROM messages INDEXED BY idx_messages_session WHERE session_id = ?1")?
         .query_row([&session.id], |r| r.get(0))?;
     // By time, which an index has: in a list the very first row does not have to be exact.
     let first: Option<i64> = conn

@@ -1,28 +1,15 @@
 //! The verbs that change the store.
 
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::super::{CliError, Exit, output};
+use super::super::{CliError, Exit, files, output};
 use super::{Bar, find, open, open_to_read};
 use crate::store::{NewSession, Severity};
 
 pub(super) fn import(file: &Path, json: bool) -> Result<Exit, CliError> {
-    let read = if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map(|_| bytes)
-    } else {
-        std::fs::read(file)
-    };
-    let bytes = read.map_err(|error| {
-        CliError::input(format!("cannot read {}: {error}", file.display()))
-            .hint("name a file with sessions or messages")
-    })?;
+    let bytes = files::read_sessions(file)?;
     let store = open()?;
     let mut bar = Bar::new();
     let report = store.import(&bytes, &mut |what, done, of| bar.tell(what, done, of));
