@@ -120,6 +120,8 @@ pub struct Request {
     pub repairs: Vec<RepairNote>,
     /// The engine's own list, if it chose one: raw, before anything was mended.
     pub selected: Option<Vec<Message>>,
+    /// A list that the engine chose and that is not in the request, because mending left nothing to answer in it.
+    pub unusable: Option<Vec<Message>>,
 }
 
 impl Conversation {

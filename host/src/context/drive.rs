@@ -122,16 +122,17 @@ impl Conversation {
 
     /// The next request; `attempt` counts the retries of the same one.
     pub fn request(&mut self, engine: &mut dyn Engine, attempt: u32) -> Request {
-        let selected = if engine.selects() {
+        let mut selected = if engine.selects() {
             self.select(engine, attempt)
         } else {
             None
         };
-        // A choice of which nothing is left to answer once it is mended is no choice (HOOK-2).
-        let selected = selected.filter(|chosen| {
+        let mut unusable = None;
+        if let Some(chosen) = &selected {
             self.chosen.assemble(chosen);
-            let kept = asks(self.chosen.messages()) || !asks(self.transcript.messages());
-            if !kept {
+            // A choice of which nothing is left to answer once it is mended is no choice (HOOK-2).
+            if !asks(self.chosen.messages()) && asks(self.transcript.messages()) {
+                unusable = selected.take();
                 self.tell_once(Told::NothingToAnswer, || {
                     format!(
                         "context engine '{}': select_context left no user message in the request, which goes out as it was",
@@ -139,8 +140,7 @@ impl Conversation {
                     )
                 });
             }
-            kept
-        });
+        }
         let assembly = match &selected {
             Some(_) => &self.chosen,
             None => {
@@ -157,6 +157,7 @@ impl Conversation {
             repairs: assembly.repairs().to_vec(),
             messages,
             selected,
+            unusable,
         }
     }
 

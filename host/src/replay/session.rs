@@ -272,8 +272,10 @@ impl<'a, E: Engine> Player<'a, E> {
                 detail: why,
             });
         }
-        if let Some(selected) = &request.selected {
+        if request.selected.is_some() {
             self.report.selections += 1;
+        }
+        if let Some(selected) = request.selected.as_ref().or(request.unusable.as_ref()) {
             let broken = checks::introduced(self.conversation.transcript().messages(), selected);
             self.note_violations(At::SelectContext, &broken);
         }
