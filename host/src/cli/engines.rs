@@ -64,6 +64,7 @@ pub struct Wishes {
 impl Engines {
     /// Reads the configuration and looks at the plugins; nothing of them runs.
     pub fn open(wishes: Wishes) -> Result<Self, CliError> {
+        output::keep_stdout();
         let home = HermesHome::from_env();
         let config = Config::load(&home);
         for problem in config.problems() {

@@ -3,16 +3,46 @@
 //! Nothing here panics when the other side has closed its end, which `println!` and `eprintln!` would.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
 use super::{CliError, Exit};
 
+/// The real stdout, once [`keep_stdout`] has set it apart from what the name stands for.
+static RESULTS: OnceLock<File> = OnceLock::new();
+
+/// Keeps stdout for results. Called before an engine is loaded: from here on, what any other code in this process
+/// prints there (an engine's `printf`) goes to stderr.
+pub fn keep_stdout() {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        if RESULTS.get().is_some() {
+            return;
+        }
+        // A process that has no descriptor left prints as before.
+        if let Ok(own) = io::stdout().as_fd().try_clone_to_owned()
+            && RESULTS.set(File::from(own)).is_ok()
+        {
+            let _ = rustix::stdio::dup2_stdout(io::stderr());
+        }
+    }
+}
+
+fn results() -> Box<dyn Write> {
+    match RESULTS.get() {
+        Some(own) => Box::new(own),
+        None => Box::new(io::stdout().lock()),
+    }
+}
+
 /// Prints one line (or a block) of text to stdout.
 pub fn text(text: impl Display) -> Result<(), CliError> {
-    let mut out = io::stdout().lock();
+    let mut out = results();
     writeln!(out, "{text}")?;
     out.flush()?;
     Ok(())
@@ -20,7 +50,7 @@ pub fn text(text: impl Display) -> Result<(), CliError> {
 
 /// Prints one JSON value and a line feed to stdout.
 pub fn json(value: &impl Serialize) -> Result<(), CliError> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(results());
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()?;
@@ -29,7 +59,7 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
 
 /// Prints text as it is.
 pub fn raw(text: &str) -> Result<(), CliError> {
-    let mut out = io::stdout().lock();
+    let mut out = results();
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())

@@ -117,6 +117,7 @@ fn what_an_engine_breaks_is_listed_and_the_replay_goes_on() {
         ("garbage", "fine", "compress", "invalid-output"),
         ("fine", "bad_range", "select_context", "invalid-output"),
         ("fine", "twins", "select_context", "adjacent-users"),
+        ("fine", "orphan", "select_context", "result-without-call"),
     ];
     for (compress, select, at, rule) in cases {
         let home = Home::new();
@@ -170,4 +171,27 @@ fn an_engine_that_fails_costs_its_passes_and_the_built_in_makes_room() {
     assert_eq!(status, 0, "{engine}");
     assert!(engine["refused"].as_u64() > Some(0), "{engine}");
     assert_eq!(engine["over_window"], 0, "{engine}");
+}
+
+#[test]
+fn what_an_engine_prints_is_no_part_of_the_result() {
+    if !hermes_tests::has_compiler() {
+        println!("skipped: there is no C compiler");
+        return;
+    }
+    let home = Home::new();
+    with_wrong(&home, "chatty", "chatty");
+    let talk = file(&home, "talk.json", &array(&turns(12)));
+    for command in ["replay", "compress"] {
+        // `json` takes no output but one JSON value.
+        let (_, status) = home.json(&[
+            command,
+            &talk,
+            "--engine",
+            "wrong",
+            "--context-length",
+            "3000",
+        ]);
+        assert_eq!(status, 0, "{command}");
+    }
 }

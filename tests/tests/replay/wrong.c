@@ -1,5 +1,6 @@
 /* wrong.c - an engine whose results are wrong in the way that -DON_COMPRESS=... and -DON_SELECT=... name. */
 #include "hermes_engine.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 struct hermes_engine {
@@ -30,6 +31,16 @@ static hermes_status half(const hermes_call *call, const hermes_messages *m) {
   call->keep(call, 0, 0, 1);
   call->error(call, hermes_bytes_of("boom"));
   return HERMES_ERR_FAILED;
+}
+static hermes_status chatty(const hermes_call *call, const hermes_messages *m) {
+  puts("chatty was here");
+  fflush(stdout);
+  return fine(call, m);
+}
+/* A result that answers nothing, alone. */
+static hermes_status orphan(const hermes_call *call, const hermes_messages *m) {
+  (void)m;
+  return call->push(call, hermes_bytes_of("{\"role\":\"tool\",\"tool_call_id\":\"none\",\"content\":\"x\"}"));
 }
 /* Two messages under one uid, side by side. */
 static hermes_status twins(const hermes_call *call, const hermes_messages *m) {
