@@ -90,6 +90,7 @@ fn parse(args: &[OsString]) -> Result<Root, clap::Error> {
 
 fn dispatch(root: Root) -> Result<Exit, CliError> {
     let globals = root.globals;
+    output::expect_json(globals.json);
     crate::logging::init(globals.verbose);
     match root.command {
         Command::Config(args) => config::run(args, &globals, Some(&plugins::would_serve)),

@@ -25,12 +25,67 @@ pub fn keep_stdout() {
             return;
         }
         // A process that has no descriptor left prints as before.
+        exit::watch();
         if let Ok(own) = io::stdout().as_fd().try_clone_to_owned()
             && RESULTS.set(File::from(own)).is_ok()
         {
             let _ = rustix::stdio::dup2_stdout(io::stderr());
         }
     }
+}
+
+/// An engine that calls `exit` would end the process with its status, which may be 0, and without a result.
+#[cfg(unix)]
+mod exit {
+    use std::ffi::c_int;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::CliError;
+
+    static FINISHED: AtomicBool = AtomicBool::new(false);
+    static JSON: AtomicBool = AtomicBool::new(false);
+
+    unsafe extern "C" {
+        fn atexit(callback: extern "C" fn()) -> c_int;
+        fn _exit(status: c_int) -> !;
+    }
+
+    pub(super) fn finished() {
+        FINISHED.store(true, Ordering::Release);
+    }
+
+    pub(super) fn expect_json() {
+        JSON.store(true, Ordering::Release);
+    }
+
+    pub(super) fn watch() {
+        // SAFETY: the callback is a function of this program, which is never unloaded, and takes nothing.
+        unsafe { atexit(ended) };
+    }
+
+    extern "C" fn ended() {
+        if FINISHED.load(Ordering::Acquire) {
+            return;
+        }
+        let error = CliError::new("engine", "an engine ended the process; there is no result")
+            .hint("`hermes plugins list` shows other engines");
+        if JSON.load(Ordering::Acquire) {
+            let _ = super::json(&serde_json::json!({"error": error.to_json()}));
+        }
+        super::error(&error);
+        // SAFETY: ends the process, with no more callbacks; nothing of it is used afterwards.
+        unsafe { _exit(1) }
+    }
+}
+
+/// Says that this command's result is one JSON value, whatever happens.
+pub(super) fn expect_json(wanted: bool) {
+    #[cfg(unix)]
+    if wanted {
+        exit::expect_json();
+    }
+    #[cfg(not(unix))]
+    let _ = wanted;
 }
 
 fn results() -> Box<dyn Write> {
@@ -107,6 +162,8 @@ pub fn one_line(message: &str) -> String {
 
 /// Turns what a command returned into the last output and the status of the process.
 pub(super) fn finish(json_wanted: bool, outcome: Result<Exit, CliError>) -> ExitCode {
+    #[cfg(unix)]
+    exit::finished();
     let error = match outcome {
         Ok(exit) => return exit.into(),
         Err(error) if error.is_closed_pipe() => return error.exit.into(),

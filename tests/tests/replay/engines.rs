@@ -195,3 +195,60 @@ fn what_an_engine_prints_is_no_part_of_the_result() {
         assert_eq!(status, 0, "{command}");
     }
 }
+
+// contract: SAFE-2
+#[cfg(unix)]
+#[test]
+fn an_engine_that_ends_the_process_does_not_make_it_a_success() {
+    if !hermes_tests::has_compiler() {
+        println!("skipped: there is no C compiler");
+        return;
+    }
+    let home = Home::new();
+    with_wrong(&home, "leaving", "fine");
+    let talk = file(&home, "talk.json", &array(&turns(12)));
+    let (said, status) = home.json(&["compress", &talk, "--engine", "wrong"]);
+    assert_eq!((status, &said["error"]["kind"]), (1, &"engine".into()));
+}
+
+#[test]
+fn a_conversation_in_a_list_is_refused_and_not_taken_for_a_message() {
+    let home = Home::new();
+    let talks = format!(r#"[{{"id":1,"messages":{}}}]"#, array(&turns(2)));
+    let talks = file(&home, "talks.json", &talks);
+    for command in ["replay", "compress"] {
+        let (said, status) = home.json(&[command, &talks]);
+        assert_eq!(
+            (status, &said["error"]["kind"]),
+            (1, &"input".into()),
+            "{command}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_result_goes_where_a_link_points_although_nothing_is_there_yet() {
+    let home = Home::new();
+    let talk = file(&home, "talk.json", &array(&turns(2)));
+    let folder = std::path::Path::new(&talk).parent().unwrap();
+    let link = folder.join("link.json");
+    std::os::unix::fs::symlink("new.json", &link).unwrap();
+    let (_, status) = home.json(&["compress", &talk, "-o", link.to_str().unwrap()]);
+    assert_eq!(status, 0);
+    assert!(link.is_symlink() && folder.join("new.json").is_file());
+}
+
+// contract: SEL-4
+#[test]
+fn what_to_type_names_the_engine_as_it_was_written() {
+    let home = Home::new();
+    home.config("context:\n  engine: \"ghost \"\n");
+    let output = home
+        .command()
+        .args(["compress", &file(&home, "talk.json", &array(&turns(2)))])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("`hermes plugins why 'ghost '`"), "{told}");
+}
