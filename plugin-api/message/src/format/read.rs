@@ -187,6 +187,14 @@ impl Reader<'_> {
     fn message(&self, range: Range<usize>, on_a_line: bool) -> Result<Message, FormatError> {
         let message = Message::parse_bytes(&self.source[range.clone()])
             .map_err(|e| self.fault(range.start + e.position(), e.to_string(), A_MESSAGE))?;
+        // In a list a message without a role is one to be mended; a whole conversation there is not a message at all.
+        if !on_a_line && !message.has_role() && self.is_dialogue(range.clone()) {
+            return Err(self.fault(
+                range.start,
+                "a conversation stands in a list",
+                "a message; several conversations stand one on each line, without a list around them",
+            ));
+        }
         if on_a_line && !message.has_role() {
             return Err(self.fault(
                 range.start,
@@ -195,6 +203,11 @@ impl Reader<'_> {
             ));
         }
         Ok(message)
+    }
+
+    fn is_dialogue(&self, range: Range<usize>) -> bool {
+        json::members(&self.text[range])
+            .is_ok_and(|members| members.iter().any(|member| member.key == "messages"))
     }
 
     fn syntax(&self, start: usize, text: &str, error: &serde_json::Error) -> FormatError {
