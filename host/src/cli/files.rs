@@ -102,7 +102,11 @@ impl NewFile {
                 return Err(not_a_file(path, &about).hint("name a file for the result"));
             }
             Ok(_) => fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
-            Err(_) => path.to_owned(),
+            // What a link points to need not be there yet.
+            Err(_) => match fs::read_link(path) {
+                Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
+                Err(_) => path.to_owned(),
+            },
         };
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
