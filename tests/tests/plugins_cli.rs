@@ -129,6 +129,7 @@ fn use_writes_only_what_would_serve_and_changes_nothing_else() {
     let forced = home.run(&["plugins", "use", "bad", "--force"]);
     assert!(forced.status.success());
     assert!(String::from_utf8_lossy(&forced.stderr).starts_with("warning: "));
+    assert!(!String::from_utf8_lossy(&forced.stdout).contains("from the next conversation on"));
     assert!(text().contains("'bad'"));
     let (list, _) = home.json(&["plugins", "list"]);
     assert_eq!(

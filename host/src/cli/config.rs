@@ -193,7 +193,11 @@ fn run_check(path: &Path, globals: &Globals, serves: Option<Serves<'_>>) -> Resu
             (count, _) => output::text(format!("{shown}: {count} problems"))?,
         }
     }
-    Ok(if config.is_broken() {
+    // Whatever its shape, a file of which nothing is read is wrong configuration.
+    let unusable = problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error);
+    Ok(if unusable || config.is_broken() {
         Exit::Usage
     } else if problems.is_empty() {
         Exit::Done

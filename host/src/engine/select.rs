@@ -41,8 +41,19 @@ impl std::fmt::Display for Fallback {
         write!(
             f,
             "context engine '{wanted}' does not serve: {reason}. The built-in '{BUILT_IN}' serves instead; \
-             `hermes plugins why {wanted}` says more"
+             `hermes plugins why {}` says more",
+            shell_word(wanted)
         )
+    }
+}
+
+/// A name as a shell takes it for one word: a blank at its end is what makes it differ from the right one.
+fn shell_word(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }
 

@@ -128,6 +128,13 @@ fn check_names_everything_that_does_not_hold() {
 }
 
 #[test]
+fn a_file_of_which_nothing_is_read_is_wrong_configuration() {
+    for text in ["- a\n", "just a text\n", "a: [\n"] {
+        assert_eq!(Home::with(text).run(&["check"]).code, Some(2), "{text}");
+    }
+}
+
+#[test]
 fn check_names_an_engine_that_does_not_serve() {
     let config = Config::from_text(b"context:\n  engine: lcm\n", Path::new("config.yaml"));
     let serves = |name: &str| {

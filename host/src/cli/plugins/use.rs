@@ -39,10 +39,12 @@ pub(super) fn run(catalog: &Catalog, args: &UseArgs, globals: &Globals) -> Resul
     if globals.json {
         output::json(&json!({"engine": name, "changed": changed, "path": path}))?;
     } else if changed {
-        output::text(format!(
-            "{name} serves from the next conversation on ({})",
-            path.display()
-        ))?;
+        let said = if why.failed().is_none() {
+            "serves from the next conversation on"
+        } else {
+            "is set, and serves as soon as it can"
+        };
+        output::text(format!("{name} {said} ({})", path.display()))?;
     } else {
         output::text(format!("{name} is set already ({})", path.display()))?;
     }
