@@ -80,7 +80,9 @@ pub fn main() -> ExitCode {
         Ok(root) => (root.globals.json, dispatch(root)),
         Err(refused) => (wants_json(&args), parse_outcome(&refused)),
     };
-    output::finish(json, outcome)
+    let exit = output::finish(json, outcome);
+    crate::engine::leave(exit.code());
+    exit.into()
 }
 
 fn parse(args: &[OsString]) -> Result<Root, clap::Error> {

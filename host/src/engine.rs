@@ -40,12 +40,14 @@ pub use args::{
 pub use control::PassControl;
 pub use emission::{Emission, Emitted, repeated_uids};
 pub use fault::{EngineFault, FaultKind};
-pub use handle::{Delivery, EngineHandle, IdleOutcome, Notice, Serving};
+pub use handle::{
+    Delivery, EngineHandle, IdleOutcome, Notice, Serving, exit_is_expected, leave, watch_exit,
+};
 pub use lane::{Shutdown, shutdown};
 pub use ledger::Ledger;
 pub use messages::MessageList;
 pub use select::{BUILT_IN, EngineSource, Fallback, Selected, select};
-pub use services::{CallMarker, Completer, EngineLog, Services, TokenCounter};
+pub use services::{Completer, EngineLog, Services, TokenCounter};
 pub use slot::Slot;
 pub use state::EngineState;
 pub use template::{CloneFault, EngineSettings, Template};

@@ -221,3 +221,50 @@ fn what_an_engine_traces_and_panics_with_is_in_the_log() {
         );
     }
 }
+
+// case: 52
+#[test]
+fn an_engine_that_took_the_process_down_is_set_aside_until_it_is_chosen_again() {
+    let (home, file) = home("compress", "abort");
+    let run = || {
+        let mut command = home.command();
+        command.args([
+            "replay",
+            "--json",
+            "--engine",
+            "panics",
+            "--context-length",
+            NARROW,
+        ]);
+        command.arg(&file).output().expect("hermes runs")
+    };
+    assert_eq!(run().status.code(), None, "killed by a signal");
+    let second = run();
+    let error = String::from_utf8_lossy(&second.stdout).into_owned();
+    assert_eq!(second.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("set aside") && error.contains("compress"),
+        "{error}"
+    );
+    let (list, _) = home.json(&["plugins", "list"]);
+    assert_eq!(list[1]["status"], "broken", "{list}");
+    // Mended, and chosen by hand: it has another chance.
+    home.config("panics: {}\n");
+    assert!(home.run(&["plugins", "use", "panics"]).status.success());
+    assert_eq!(run().status.code(), Some(0));
+}
+
+// contract: PASS-10
+#[test]
+fn an_engine_that_was_still_busy_at_the_end_is_not_taken_for_one_that_crashed() {
+    let (home, file) = home("turn_complete", "sleep");
+    for _ in 0..2 {
+        let started = std::time::Instant::now();
+        let (report, bodies, stderr) = replay(&home, &file, "panics", WIDE);
+        assert_eq!(bodies.len(), 30, "{report}\n{stderr}");
+        // Two given-up calls at a second and a second of grace each, and two seconds for the end.
+        println!("{:?}", started.elapsed());
+    }
+    let (why, exit) = home.json(&["plugins", "why", "panics"]);
+    assert_eq!((&why["serves"], exit), (&Value::Bool(true), 0), "{why}");
+}

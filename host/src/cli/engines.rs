@@ -13,7 +13,7 @@ use crate::engine::{
     Completer, EngineSettings, EngineSource, ModelInfo, Selected, Services, Serving, Timeouts,
     select,
 };
-use crate::plugin::{Catalog, EngineModule, Origin, ScanOptions};
+use crate::plugin::{Catalog, EngineModule, Origin, ScanOptions, Source};
 use crate::replay::report::Fallback;
 use crate::replay::summarizer::{Script, Summarizer};
 
@@ -215,7 +215,9 @@ impl Engines {
                     .map(|(key, value)| ((*key).to_owned(), (*value).into())),
             );
         }
+        let bundled = matches!(module.origin(), Origin::Library(library) if library.source == Source::Bundled);
         let granted = built_in
+            || bundled
             || self
                 .config
                 .plugins()
@@ -240,6 +242,7 @@ impl Engines {
             },
             hermes_home: HermesHome::from_env().path().to_owned(),
             timeouts: self.timeouts(),
+            marker: Some(self.catalog.markers()),
             ..Services::default()
         };
         (

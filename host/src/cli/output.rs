@@ -5,8 +5,8 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -24,8 +24,8 @@ pub fn keep_stdout() {
         if RESULTS.get().is_some() {
             return;
         }
+        crate::engine::watch_exit(ended_by_an_engine);
         // A process that has no descriptor left prints as before.
-        exit::watch();
         if let Ok(own) = io::stdout().as_fd().try_clone_to_owned()
             && RESULTS.set(File::from(own)).is_ok()
         {
@@ -34,58 +34,24 @@ pub fn keep_stdout() {
     }
 }
 
-/// An engine that calls `exit` would end the process with its status, which may be 0, and without a result.
-#[cfg(unix)]
-mod exit {
-    use std::ffi::c_int;
-    use std::sync::atomic::{AtomicBool, Ordering};
+/// Whether the result that somebody waits for is one JSON value.
+static JSON: AtomicBool = AtomicBool::new(false);
 
-    use super::CliError;
-
-    static FINISHED: AtomicBool = AtomicBool::new(false);
-    static JSON: AtomicBool = AtomicBool::new(false);
-
-    unsafe extern "C" {
-        fn atexit(callback: extern "C" fn()) -> c_int;
-        fn _exit(status: c_int) -> !;
+/// What is still said when an engine calls `exit`: without it the process would end with the engine's status, which may
+/// be 0, and without a result.
+fn ended_by_an_engine() -> u8 {
+    let error = CliError::new("engine", "an engine ended the process; there is no result")
+        .hint("`hermes plugins list` shows other engines");
+    if JSON.load(Ordering::Acquire) {
+        let _ = json(&serde_json::json!({"error": error.to_json()}));
     }
-
-    pub(super) fn finished() {
-        FINISHED.store(true, Ordering::Release);
-    }
-
-    pub(super) fn expect_json() {
-        JSON.store(true, Ordering::Release);
-    }
-
-    pub(super) fn watch() {
-        // SAFETY: the callback is a function of this program, which is never unloaded, and takes nothing.
-        unsafe { atexit(ended) };
-    }
-
-    extern "C" fn ended() {
-        if FINISHED.load(Ordering::Acquire) {
-            return;
-        }
-        let error = CliError::new("engine", "an engine ended the process; there is no result")
-            .hint("`hermes plugins list` shows other engines");
-        if JSON.load(Ordering::Acquire) {
-            let _ = super::json(&serde_json::json!({"error": error.to_json()}));
-        }
-        super::error(&error);
-        // SAFETY: ends the process, with no more callbacks; nothing of it is used afterwards.
-        unsafe { _exit(1) }
-    }
+    self::error(&error);
+    error.exit.code()
 }
 
 /// Says that this command's result is one JSON value, whatever happens.
 pub(super) fn expect_json(wanted: bool) {
-    #[cfg(unix)]
-    if wanted {
-        exit::expect_json();
-    }
-    #[cfg(not(unix))]
-    let _ = wanted;
+    JSON.store(wanted, Ordering::Release);
 }
 
 fn results() -> Box<dyn Write> {
@@ -161,12 +127,11 @@ pub fn one_line(message: &str) -> String {
 }
 
 /// Turns what a command returned into the last output and the status of the process.
-pub(super) fn finish(json_wanted: bool, outcome: Result<Exit, CliError>) -> ExitCode {
-    #[cfg(unix)]
-    exit::finished();
+pub(super) fn finish(json_wanted: bool, outcome: Result<Exit, CliError>) -> Exit {
+    crate::engine::exit_is_expected();
     let error = match outcome {
-        Ok(exit) => return exit.into(),
-        Err(error) if error.is_closed_pipe() => return error.exit.into(),
+        Ok(exit) => return exit,
+        Err(error) if error.is_closed_pipe() => return error.exit,
         Err(error) => error,
     };
     if json_wanted {
@@ -174,7 +139,7 @@ pub(super) fn finish(json_wanted: bool, outcome: Result<Exit, CliError>) -> Exit
         let _ = json(&serde_json::json!({"error": error.to_json()}));
     }
     self::error(&error);
-    error.exit.into()
+    error.exit
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use super::lane::{Job, Lane, Task};
 use super::services::Services;
 use super::supervise::{Answer, Reply, Waited};
 use super::{EngineFault, EngineState, FaultKind, Slot};
-use crate::plugin::{EngineModule, Origin};
+use crate::plugin::EngineModule;
+use crate::plugin::marker::{Inside, Markers};
 
 /// The last state that was read, shared with the lane.
 pub(crate) type SharedState = Arc<Mutex<EngineState>>;
@@ -152,7 +153,7 @@ impl Core {
             let Some(instance) = place.as_mut() else {
                 return done(answer);
             };
-            let _inside = marker.enter();
+            let _inside = marker.enter(request.slot);
             let control = Arc::clone(&request.control);
             let record = CallRecord::new(
                 request.slot,
@@ -243,36 +244,23 @@ pub(crate) fn library(module: &EngineModule) -> String {
     format!("{} ({})", module.name(), module.loaded_from())
 }
 
-/// Tells the marker of an entry, for engines that are no part of the program.
+/// Marks entries of one engine, where the host keeps marks.
 #[derive(Clone)]
 pub(crate) struct Entered {
-    marker: Option<(Arc<dyn super::CallMarker>, String)>,
+    marker: Option<(Markers, EngineModule)>,
 }
 
 impl Entered {
     pub(crate) fn new(module: &EngineModule, services: &Services) -> Self {
-        let foreign = *module.origin() != Origin::BuiltIn;
-        let marker = services.marker.clone().filter(|_| foreign);
+        let marker = services.marker.clone();
         Self {
-            marker: marker.map(|marker| (marker, module.name().to_owned())),
+            marker: marker.map(|marker| (marker, module.clone())),
         }
     }
 
-    /// Inside until the returned value is dropped.
-    pub(crate) fn enter(self) -> Inside {
-        if let Some((marker, engine)) = &self.marker {
-            marker.enter(engine);
-        }
-        Inside(self)
-    }
-}
-
-pub(crate) struct Inside(Entered);
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        if let Some((marker, engine)) = &self.0.marker {
-            marker.leave(engine);
-        }
+    /// Inside that slot until the returned value is dropped.
+    pub(crate) fn enter(&self, slot: Slot) -> Option<Inside> {
+        let (marker, module) = self.marker.as_ref()?;
+        Some(marker.enter(module, slot.name()))
     }
 }

@@ -132,7 +132,9 @@ impl Collector {
                     self.next - 1
                 ));
             }
-            Order::Increasing => self.next = self.next.max(end),
+            // Nothing kept is nothing said about the order.
+            Order::Increasing if count == 0 => {}
+            Order::Increasing => self.next = end,
             Order::Any => {
                 let kept = &mut self.kept[at];
                 kept.resize(length, false);

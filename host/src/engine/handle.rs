@@ -4,6 +4,7 @@ mod call;
 mod hooks;
 mod host;
 mod instance;
+mod leave;
 mod lifecycle;
 mod pass;
 mod raw_args;
@@ -11,6 +12,8 @@ mod recover;
 mod tools;
 
 pub(crate) use call::{CallRecord, Sink};
+pub use leave::{exit_is_expected, leave, watch_exit};
+
 pub(crate) use instance::{CreateInfo, Instance, Living, NotMade};
 
 use std::collections::{HashMap, HashSet};

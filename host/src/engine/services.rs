@@ -1,5 +1,6 @@
 //! What the host offers to an engine, and where an engine belongs.
 
+use crate::plugin::marker::Markers;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,14 +24,6 @@ pub trait Completer: Send + Sync {
 
     /// The window of that model; 0 = not known.
     fn context_length(&self) -> u64;
-}
-
-/// Told when a third-party engine is entered and left, so that a crash can be laid at its door.
-pub trait CallMarker: Send + Sync {
-    /// The engine is about to be entered.
-    fn enter(&self, engine: &str);
-    /// The engine has returned.
-    fn leave(&self, engine: &str);
 }
 
 /// Where the lines go that an engine logs: its name, the level (1 error … 5 trace), the text.
@@ -60,8 +53,8 @@ pub struct Services {
     pub timeouts: Timeouts,
     /// Counts the calls that had to be given up, and holds the permits of passes.
     pub ledger: Ledger,
-    /// Told of every entry into a third-party engine.
-    pub marker: Option<Arc<dyn CallMarker>>,
+    /// Remembers every entry into a third-party engine, so that a crash can be laid at its door.
+    pub marker: Option<Markers>,
 }
 
 impl Default for Services {

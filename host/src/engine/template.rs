@@ -178,7 +178,7 @@ impl Template {
             let (control, services) = (Arc::clone(&control), services.clone());
             move |place: &mut Option<Instance>| {
                 let source = place.as_ref()?;
-                let _inside = marker.enter();
+                let _inside = marker.enter(Slot::Clone);
                 let record = CallRecord::new(Slot::Clone, control, Arc::from(""), None);
                 let made = source.copy(&services, &record);
                 let error = record.into_sink().error().to_owned();
@@ -252,7 +252,7 @@ fn create(
         let (module, services, living) = (module.clone(), services.clone(), Arc::clone(living));
         let control = Arc::clone(&control);
         move |place: &mut Option<Instance>| {
-            let _inside = marker.enter();
+            let _inside = marker.enter(Slot::Create);
             let record = CallRecord::new(Slot::Create, control, Arc::from(""), None);
             let made = Instance::create(&module, &services, &living, &record, &info);
             let error = record.into_sink().error().to_owned();

@@ -1,7 +1,7 @@
 //! A Rust engine that misbehaves in the slot that its settings name: `panics: {compress: panic}`.
 //!
 //! Values: `panic`, `panic with a number`, `fail`, `sleep` (3 s), `thread` (a thread of its own panics), `tls` (leaves
-//! thread-local state with a destructor behind), `trace` (writes through `tracing`), `print` (`println!`). Without a
+//! thread-local state with a destructor behind), `trace` (writes through `tracing`), `print` (`println!`), `abort` (takes the process down). Without a
 //! setting a slot does what a good engine does. `drop` is a slot like the others.
 
 use std::cell::RefCell;
@@ -65,6 +65,7 @@ fn act(settings: &Value, slot: &str) -> Result<(), EngineError> {
             tracing::warn!(slot, number = 7, "traced");
             Ok(())
         }
+        "abort" => std::process::abort(),
         "print" => {
             println!("panics printed this");
             Ok(())
