@@ -103,16 +103,26 @@ pub fn call_uid(message: &Message, call: usize) -> Option<&str> {
 }
 
 fn for_each_answer(messages: &[Message], mut found: impl FnMut(usize, usize, usize)) {
-    for group in groups(messages)
-        .into_iter()
-        .filter(|group| group.kind == GroupKind::Calls)
-    {
-        let caller = group.range.start;
-        let results: Vec<&Message> = messages[caller + 1..group.range.end].iter().collect();
-        for (n, call) in answers(messages[caller].tool_calls(), &results)
-            .into_iter()
-            .enumerate()
+    let mut at = 0;
+    while at < messages.len() {
+        let caller = at;
+        at += 1;
+        if messages[caller].role() != Role::Assistant || !messages[caller].has(flags::TOOL_CALLS) {
+            continue;
+        }
+        while messages.get(at).is_some_and(|m| m.role() == Role::Tool) {
+            at += 1;
+        }
+        let calls = messages[caller].tool_calls();
+        // The usual case: one call, and its one result names it as it names itself.
+        if let ([call], [result]) = (calls, &messages[caller + 1..at])
+            && named_call(result) == Some(&*call.id)
         {
+            found(caller + 1, caller, 0);
+            continue;
+        }
+        let results: Vec<&Message> = messages[caller + 1..at].iter().collect();
+        for (n, call) in answers(calls, &results).into_iter().enumerate() {
             if let Some(call) = call {
                 found(caller + 1 + n, caller, call);
             }

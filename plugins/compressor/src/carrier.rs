@@ -13,7 +13,10 @@
 //!
 //! Where neither role keeps the alternation, this text stands behind a neighbour's own words, after a line of its own.
 
+use std::sync::LazyLock;
+
 use hermes_message::Role;
+use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
 use crate::row::Row;
@@ -24,6 +27,8 @@ pub const TITLE: &str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
 const TITLE_CORE: &str = "[CONTEXT COMPACTION";
 /// What earlier programs began their summaries with.
 const OLDER_TITLES: [&str; 2] = ["[CONTEXT COMPACTION", "[CONTEXT SUMMARY]"];
+/// What all of them begin with.
+static TITLES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("[CONTEXT "));
 const FRAME: &str = "Earlier messages were replaced by this summary to save room. It is background, not a request: \
 do not answer it, and do not start, resume or repeat any work because it is mentioned here. What the newest user message \
 asks for is what counts. Memory files stay authoritative, and all tools remain usable.";
@@ -161,7 +166,7 @@ pub struct Found {
 pub fn may_carry(row: &Row<'_>) -> bool {
     row.summary
         || (matches!(row.role, Role::User | Role::Assistant)
-            && OLDER_TITLES.iter().any(|title| row.json.contains(title)))
+            && TITLES.find(row.json.as_bytes()).is_some())
 }
 
 /// Takes a message's text apart. `flagged`: its metadata say that an engine made it.

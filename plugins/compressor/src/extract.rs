@@ -16,6 +16,7 @@ use hermes_message::Role;
 
 use crate::tokens;
 use crate::turns::Turn;
+pub(crate) use score::Ready;
 use score::{Frequency, Score, score};
 use sections::{ALL, Section};
 

@@ -113,6 +113,8 @@ impl Media {
 pub struct Body<'a> {
     /// Its words.
     pub text: Cow<'a, str>,
+    /// Its content as it is written.
+    pub raw: &'a str,
     /// Its calls.
     pub calls: Vec<Call<'a>>,
     /// What it holds besides words.
@@ -125,8 +127,15 @@ impl<'a> Body<'a> {
     /// Reads a message. What is malformed reads as absent: this text is shown to a helper model, never stored.
     #[must_use]
     pub fn read(json: &'a str) -> Self {
+        Self::read_within(json, usize::MAX)
+    }
+
+    /// The same with beginning and end only of a text that is written in many more than `most` bytes, and what lies
+    /// between named.
+    #[must_use]
+    pub fn read_within(json: &'a str, most: usize) -> Self {
         let mut de = serde_json::Deserializer::from_str(json);
-        de.deserialize_map(BodyVisitor).unwrap_or_default()
+        de.deserialize_map(BodyVisitor { most }).unwrap_or_default()
     }
 
     /// Nothing to read, look at or run.
@@ -147,7 +156,9 @@ enum Field {
     Other,
 }
 
-struct BodyVisitor;
+struct BodyVisitor {
+    most: usize,
+}
 
 impl<'de> Visitor<'de> for BodyVisitor {
     type Value = Body<'de>;
@@ -162,7 +173,11 @@ impl<'de> Visitor<'de> for BodyVisitor {
             match field {
                 Field::Content => {
                     let raw: &'de RawValue = map.next_value()?;
-                    (body.text, body.media) = content(raw.get());
+                    body.raw = raw.get();
+                    (body.text, body.media) = match ends(body.raw, self.most) {
+                        Some(ends) => (Cow::Owned(ends), Media::default()),
+                        None => content(body.raw),
+                    };
                 }
                 Field::ToolCalls => {
                     let raw: &'de RawValue = map.next_value()?;
@@ -179,6 +194,38 @@ impl<'de> Visitor<'de> for BodyVisitor {
         }
         Ok(body)
     }
+}
+
+/// Beginning and end of a long JSON string, without reading what lies between. `None` for a short one, for another value,
+/// and where no blank is near the cuts: the one place where a string can be cut without knowing its escapes.
+fn ends(raw: &str, most: usize) -> Option<String> {
+    const SLACK: usize = 64;
+    const REACH: usize = 1_000;
+    if raw.len() <= most.saturating_add(SLACK) {
+        return None;
+    }
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    let bytes = inner.as_bytes();
+    let (head, tail) = (most * 2 / 3, bytes.len() - most / 3);
+    let start = head.saturating_sub(REACH.min(head / 2));
+    let head = start + bytes[start..head].iter().rposition(|byte| *byte == b' ')?;
+    let reach = REACH.min((bytes.len() - tail) / 2);
+    let tail = tail
+        + bytes[tail..tail + reach]
+            .iter()
+            .position(|byte| *byte == b' ')?;
+    let read = |part: &str| -> Option<String> {
+        if part.contains('\\') {
+            serde_json::from_str(&format!("\"{part}\"")).ok()
+        } else {
+            Some(part.to_owned())
+        }
+    };
+    let mut text = read(inner[..head].trim_start())?;
+    let note = format!(" [… {} bytes left out …]", tail - head);
+    text.push_str(&note);
+    text.push_str(&read(inner[tail..].trim_end())?);
+    Some(text)
 }
 
 /// A JSON string's text, borrowed where nothing is escaped.

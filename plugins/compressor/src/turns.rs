@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use hermes_message::Role;
 
+use crate::extract::Ready;
 use crate::row::{Body, Call, Media, Row};
 use crate::secrets;
 
@@ -29,7 +31,7 @@ pub struct Turn<'a> {
     /// The calls it makes: tool and arguments.
     pub calls: Vec<(Cow<'a, str>, String)>,
     /// Of a result, the tool.
-    pub tool: Option<String>,
+    pub tool: Option<Cow<'a, str>>,
     /// What else it holds.
     pub media: Media,
     /// The day it was written, where known.
@@ -55,7 +57,7 @@ pub fn read<'a>(
                 text: Cow::Owned(own),
                 ..Body::default()
             },
-            None => Body::read(rows[index].json),
+            None => Body::read_within(rows[index].json, bytes(&rows[index], share)),
         };
         if body.is_blank() && rows[index].role != Role::Tool {
             continue;
@@ -67,7 +69,7 @@ pub fn read<'a>(
 
     let mut turns = Vec::with_capacity(bodies.len());
     // Names of the calls of the message that the results at hand answer.
-    let mut open: Vec<(String, String)> = Vec::new();
+    let mut open: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
     for ((index, body), repeated) in bodies.into_iter().zip(repeats) {
         let row = &rows[index];
         let tool = (row.role == Role::Tool).then(|| tool_of(row.json, &open));
@@ -75,7 +77,7 @@ pub fn read<'a>(
             open = body
                 .calls
                 .iter()
-                .map(|call| (call.id.to_string(), call.name.to_string()))
+                .map(|call| (call.id.clone(), call.name.clone()))
                 .collect();
         }
         let most = bytes(row, share);
@@ -122,22 +124,16 @@ fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Length, beginning and end of a text: what most different texts differ in.
-type Ends<'a> = (usize, &'a [u8], &'a [u8]);
-
-/// Which bodies are tool results that a later one repeats word for word.
+/// Which bodies are tool results that a later one repeats word for word. They are compared as they are written.
 fn repeats(rows: &[Row<'_>], bodies: &[(usize, Body<'_>)]) -> Vec<bool> {
-    let mut seen: HashMap<Ends<'_>, Vec<&str>> = HashMap::new();
+    let mut seen: HashMap<u64, Vec<&str>, BuildHasherDefault<Ready>> = HashMap::default();
     let mut found = vec![false; bodies.len()];
     for (place, (index, body)) in bodies.iter().enumerate().rev() {
-        let text = &*body.text;
+        let text = body.raw;
         if rows[*index].role != Role::Tool || text.len() < REPEAT_FROM {
             continue;
         }
-        let bytes = text.as_bytes();
-        let same = seen
-            .entry((text.len(), &bytes[..32], &bytes[bytes.len() - 32..]))
-            .or_default();
+        let same = seen.entry(ends(text)).or_default();
         if same.contains(&text) {
             found[place] = true;
         } else {
@@ -147,13 +143,24 @@ fn repeats(rows: &[Row<'_>], bodies: &[(usize, Body<'_>)]) -> Vec<bool> {
     found
 }
 
-fn tool_of(json: &str, open: &[(String, String)]) -> String {
+/// Length, beginning and end of a text in one number: what most different texts differ in.
+fn ends(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let edge = bytes.len().min(32);
+    let ends = bytes[..edge].iter().chain(&bytes[bytes.len() - edge..]);
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    ends.fold(length, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn tool_of<'a>(json: &str, open: &[(Cow<'a, str>, Cow<'a, str>)]) -> Cow<'a, str> {
     if let [(_, only)] = open {
         return only.clone();
     }
     let id = crate::row::call_id(json).unwrap_or_default();
     open.iter()
-        .find(|(open, _)| *open == *id)
+        .find(|(open, _)| *open == id)
         .map(|(_, name)| name.clone())
         .unwrap_or_default()
 }

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use hermes_message::Role;
 
 use super::sections::Section;
-use super::words::{Shape, key, words};
+use super::words::{Shape, key, plain_words, words};
 
 /// A map whose keys are hashes already.
 pub(crate) type Counts = HashMap<u64, u32, BuildHasherDefault<Ready>>;
@@ -39,21 +41,14 @@ pub(crate) struct Frequency {
 
 impl Frequency {
     pub(crate) fn learn(&mut self, text: &str) {
-        for word in words(text) {
-            *self.counts.entry(key(word.text)).or_default() += 1;
+        for (word, _) in plain_words(text) {
+            *self.counts.entry(key(word)).or_default() += 1;
         }
     }
 
-    /// Once or twice in the whole conversation.
-    fn is_rare(&self, word: &str) -> bool {
-        self.counts.get(&key(word)).is_none_or(|count| *count <= 2)
-    }
-
-    /// How common a word is: 0 for a rare one, more for one that is said all the time.
-    fn commonness(&self, word: &str) -> u32 {
-        self.counts
-            .get(&key(word))
-            .map_or(0, |count| count.checked_ilog2().unwrap_or(0))
+    /// How often a word occurs. Once or twice in the whole conversation is rare.
+    fn count(&self, key: u64) -> u32 {
+        self.counts.get(&key).copied().unwrap_or(0)
     }
 }
 
@@ -153,6 +148,38 @@ const RESOLVED: [&str; 5] = [
     "it is called",
 ];
 
+/// A word that occurs more often is not rare.
+const RARE: u32 = 2;
+
+/// All signal words, looked for in one go.
+static SIGNALS: LazyLock<(AhoCorasick, Vec<u8>)> = LazyLock::new(|| {
+    let lists: [&[&str]; 6] = [
+        &DECISIONS,
+        &CONSTRAINTS,
+        &ERRORS,
+        &FIXES,
+        &BLOCKED,
+        &RESOLVED,
+    ];
+    let bits = (0_u8..)
+        .zip(lists)
+        .flat_map(|(n, list)| list.iter().map(move |_| 1 << n));
+    let automaton = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(lists.concat())
+        .unwrap_or_else(|e| unreachable!("the words are constant: {e}"));
+    (automaton, bits.collect())
+});
+
+/// Of which lists a sentence holds a word: one bit for each.
+fn hits(sentence: &str) -> u8 {
+    let (automaton, bits) = &*SIGNALS;
+    automaton
+        .find_overlapping_iter(sentence)
+        .fold(0, |all, found| all | bits[found.pattern().as_usize()])
+}
+
 /// What a scored sentence is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Score {
@@ -172,12 +199,16 @@ pub(crate) fn score(sentence: &str, role: Role, frequency: &Frequency, focus: &[
     let mut on_focus = 0_u32;
     for word in words(sentence) {
         count += 1;
-        let is_rare = frequency.is_rare(word.text);
+        let key = key(word.text);
+        let occurs = frequency.count(key);
+        let is_rare = occurs <= RARE;
+        // 0 for a word that is said once, more for one that is said all the time.
+        let commonness = occurs.checked_ilog2().unwrap_or(0);
         // What everybody mentions all the time tells nothing, whatever it looks like.
         let telling = if is_rare {
             2
         } else {
-            u32::from(frequency.commonness(word.text) < 5)
+            u32::from(commonness < 5)
         };
         match word.shape {
             Shape::Path | Shape::Address => paths += telling,
@@ -187,8 +218,8 @@ pub(crate) fn score(sentence: &str, role: Role, frequency: &Frequency, focus: &[
             Shape::Plain => {}
         }
         rare += u32::from(is_rare);
-        common += frequency.commonness(word.text);
-        on_focus += u32::from(!focus.is_empty() && focus.contains(&key(word.text)));
+        common += commonness;
+        on_focus += u32::from(!focus.is_empty() && focus.contains(&key));
     }
     if count == 0 {
         return Score {
@@ -196,14 +227,9 @@ pub(crate) fn score(sentence: &str, role: Role, frequency: &Frequency, focus: &[
             value: 0,
         };
     }
-    let lower = sentence.to_lowercase();
-    let has = |list: &[&str]| list.iter().any(|word| lower.contains(word));
-    let (decision, constraint, error, fix) = (
-        has(&DECISIONS),
-        role == Role::User && has(&CONSTRAINTS),
-        has(&ERRORS),
-        has(&FIXES),
-    );
+    let hits = hits(sentence);
+    let has = |list: usize| hits & (1 << list) != 0;
+    let (decision, constraint, error, fix) = (has(0), role == Role::User && has(1), has(2), has(3));
 
     let mut value = paths.min(4) * 3
         + numbers.min(6) * 3
@@ -229,9 +255,9 @@ pub(crate) fn score(sentence: &str, role: Role, frequency: &Frequency, focus: &[
         Section::Decisions
     } else if constraint {
         Section::Constraints
-    } else if has(&BLOCKED) {
+    } else if has(4) {
         Section::Blocked
-    } else if role != Role::Tool && has(&RESOLVED) {
+    } else if role != Role::Tool && has(5) {
         Section::Resolved
     } else {
         Section::Critical

@@ -34,43 +34,74 @@ fn joins(c: char) -> bool {
 /// The words of a text, in order.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let mut sentence_begins = true;
-    text.split(|c: char| !(c.is_alphanumeric() || joins(c)))
-        .filter_map(move |raw| {
-            let ends = raw.ends_with(['.', '?', ':']);
-            let word = raw
-                .trim_end_matches(['.', ':', '-', '=', '?', '&', '+'])
-                .trim_start_matches([':', '-', '=', '?', '&', '+']);
-            if !word.contains(char::is_alphanumeric) {
-                return None;
-            }
-            let shape = shape(word, sentence_begins);
-            sentence_begins = ends;
-            Some(Word { text: word, shape })
-        })
+    plain_words(text).map(move |(word, ends)| {
+        let shape = shape(word, sentence_begins);
+        sentence_begins = ends;
+        Word { text: word, shape }
+    })
+}
+
+/// The words alone, and whether a sentence ends behind them.
+pub(crate) fn plain_words(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    text.split(|c: char| !is_part(c)).filter_map(|raw| {
+        if raw.is_empty() {
+            return None;
+        }
+        let ends = raw.ends_with(['.', '?', ':']);
+        let word = raw
+            .trim_end_matches(['.', ':', '-', '=', '?', '&', '+'])
+            .trim_start_matches([':', '-', '=', '?', '&', '+']);
+        word.contains(char::is_alphanumeric).then_some((word, ends))
+    })
+}
+
+fn is_part(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric() || joins(c)
+    } else {
+        c.is_alphanumeric()
+    }
 }
 
 fn shape(word: &str, first: bool) -> Shape {
-    if word.contains("://") {
-        return Shape::Address;
-    }
     let mut letters = 0_usize;
     let (mut digit, mut upper, mut lower, mut inner_upper) = (false, false, false, false);
+    // Marks without which a word is no address, path or identifier, so that most words are not searched for them.
+    let (mut separator, mut colon, mut mark) = (false, false, false);
     for c in word.chars() {
-        digit |= c.is_ascii_digit();
-        if c.is_alphabetic() {
-            inner_upper |= letters > 0 && lower && c.is_uppercase();
+        let (is_upper, is_lower, is_letter) = if c.is_ascii() {
+            match c {
+                '0'..='9' => digit = true,
+                '/' | '\\' | '.' => separator = true,
+                ':' => colon = true,
+                '_' | '@' => mark = true,
+                _ => {}
+            }
+            (
+                c.is_ascii_uppercase(),
+                c.is_ascii_lowercase(),
+                c.is_ascii_alphabetic(),
+            )
+        } else {
+            (c.is_uppercase(), c.is_lowercase(), c.is_alphabetic())
+        };
+        if is_letter {
+            inner_upper |= letters > 0 && lower && is_upper;
             letters += 1;
-            upper |= c.is_uppercase();
-            lower |= c.is_lowercase();
+            upper |= is_upper;
+            lower |= is_lower;
         }
     }
-    if letters > 0 && is_path(word) {
+    if colon && word.contains("://") {
+        return Shape::Address;
+    }
+    if separator && letters > 0 && is_path(word) {
         return Shape::Path;
     }
     if digit {
         return Shape::Number;
     }
-    if word.contains('_') || word.contains("::") || word.contains('@') || inner_upper {
+    if mark || inner_upper || colon && word.contains("::") {
         return Shape::Identifier;
     }
     // Constants and abbreviations count as names: they are chosen words.
@@ -132,13 +163,19 @@ fn split_line(line: &str) -> impl Iterator<Item = &str> {
 fn sentence_end(line: &str) -> usize {
     const LONGEST: usize = 400;
     let mut blank = None;
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
+    for (at, c) in line.char_indices() {
+        // Most characters are letters, and end nothing.
+        if c.is_ascii_alphanumeric() && at + 1 < LONGEST {
+            continue;
+        }
         let after = at + c.len_utf8();
-        let next = chars.peek().map(|(_, next)| *next);
         match c {
             '。' | '！' | '？' | '；' => return after,
-            '.' | '!' | '?' if next.is_none_or(char::is_whitespace) && after > 12 => return after,
+            '.' | '!' | '?'
+                if after > 12 && line[after..].chars().next().is_none_or(char::is_whitespace) =>
+            {
+                return after;
+            }
             c if c.is_whitespace() => blank = Some(after),
             _ => {}
         }
