@@ -8,6 +8,12 @@ use super::shown;
 use crate::plugin::{Catalog, Entry, Source};
 
 pub(super) fn run(catalog: &Catalog, globals: &Globals) -> Result<Exit, CliError> {
+    let wanted = catalog.config().engine_name();
+    if let Err(reason) = catalog.select(wanted) {
+        output::warning(format!(
+            "context.engine: {reason}; the built-in serves instead"
+        ));
+    }
     if globals.json {
         output::json(&catalog.entries())?;
     } else {
