@@ -22,7 +22,7 @@ const LEAF: usize = 200;
 /// What a cut leaves behind.
 fn note(left_out: usize, total: usize) -> String {
     format!(
-        "\n[… {left_out} of {total} characters were cut here to save room. The whole message is kept in the session store: search the session for it, or get it again …]\n"
+        "\n[… {left_out} of {total} characters were cut here to save room. Where the host keeps sessions, the whole message is in the session store; or get it again …]\n"
     )
 }
 

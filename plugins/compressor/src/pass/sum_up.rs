@@ -159,6 +159,6 @@ fn footer(session_id: &str) -> String {
         format!(" (session {session_id})")
     };
     format!(
-        "The messages that this summary stands for are kept in the session store{session}; search the session to read them."
+        "The messages that this summary stands for are left out here. Where the host keeps sessions, they are in the session store{session}: search it to read them."
     )
 }

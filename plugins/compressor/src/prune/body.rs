@@ -11,8 +11,7 @@ const TRIES: usize = 8;
 const SHORTEST_LEAF: usize = 80;
 /// A message that may have fewer tokens than this has no room for an attachment.
 const ATTACHMENT: u64 = 2_000;
-const REMOVED: &str =
-    "[an attachment was removed here to save room; it is kept in the session store]";
+const REMOVED: &str = "[an attachment was removed here to save room; where the host keeps sessions, it is in the session store]";
 
 /// The message with its longest texts cut so that it has about `most` tokens. `None` when nothing gets shorter.
 ///
