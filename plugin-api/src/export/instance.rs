@@ -153,8 +153,15 @@ pub(crate) unsafe fn fill_state(out: *mut abi::State, state: abi::State) -> abi:
     if length < size_of::<u32>() {
         return abi::ERR_INVALID;
     }
-    let mut filled = state;
-    filled.struct_size = room;
+    let filled = abi::State {
+        struct_size: room,
+        ..state
+    };
+    if length == size_of::<abi::State>() {
+        // SAFETY: the caller's room is at least a whole struct of this build.
+        unsafe { out.write(filled) };
+        return abi::OK;
+    }
     // SAFETY: `length` is within both structs, which do not overlap.
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const filled).cast::<u8>(), out.cast::<u8>(), length)

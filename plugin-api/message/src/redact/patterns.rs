@@ -27,17 +27,20 @@ macro_rules! names {
     };
 }
 
+/// Word boundaries are ASCII ones, `(?-u:\b)`: Unicode's would send every text with a letter beyond ASCII to the slowest
+/// of the matching engines.
+///
 /// Everything that [`super::redact`] looks for beside private keys. What has a name comes first: the name
 /// says where its secret ends, a shape may see only a part of it.
 pub static PATTERNS: &[Pattern] = &[
     Pattern {
         name: "Bearer tokens",
-        regex: r"(?i)\bbearer(?:\s|%20)+(?P<v>[A-Za-z0-9_~+/-][A-Za-z0-9._~+/=-]{5,})",
+        regex: r"(?i)(?-u:\b)bearer(?:\s|%20)+(?P<v>[A-Za-z0-9_~+/-][A-Za-z0-9._~+/=-]{5,})",
         is_secret: is_no_word,
     },
     Pattern {
         name: "Authorization headers",
-        regex: r#"(?i)\bauthorization\\?["']?\s*[:=]\s*\\?["']?(?:basic|digest|token|apikey|negotiate)\s+(?P<v>[^\s"'\\,;]{4,})"#,
+        regex: r#"(?i)(?-u:\b)authorization\\?["']?\s*[:=]\s*\\?["']?(?:basic|digest|token|apikey|negotiate)\s+(?P<v>[^\s"'\\,;]{4,})"#,
         is_secret: any,
     },
     Pattern {
@@ -57,13 +60,13 @@ pub static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "assignments to environment variables (API_KEY=…, TOKEN=…, PASSWORD=…)",
-        regex: r#"\b(?:[A-Z0-9]+_)*(?:[A-Z0-9]*KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?)(?:_[A-Z0-9]+)?\s?=\s?\\?["']?(?P<v>[^\s"'`,;<>\\\[\](){}]{4,})"#,
+        regex: r#"(?-u:\b)(?:[A-Z0-9]+_)*(?:[A-Z0-9]*KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?)(?:_[A-Z0-9]+)?\s?=\s?\\?["']?(?P<v>[^\s"'`,;<>\\\[\](){}]{4,})"#,
         is_secret: is_no_reference,
     },
     Pattern {
         name: "quoted values of secret names (\"password\": \"…\")",
         regex: concat!(
-            r"(?i)(?:\b|_)",
+            r"(?i)(?:(?-u:\b)|_)",
             names!(),
             r#"\\?["']?\s*(?::|=|=>|:=)\s*"(?P<v>[^"\\\n]{4,})""#
         ),
@@ -72,7 +75,7 @@ pub static PATTERNS: &[Pattern] = &[
     Pattern {
         name: "the same in single quotes",
         regex: concat!(
-            r"(?i)(?:\b|_)",
+            r"(?i)(?:(?-u:\b)|_)",
             names!(),
             r#"\\?["']?\s*(?::|=|=>|:=)\s*'(?P<v>[^'\\\n]{4,})'"#
         ),
@@ -81,7 +84,7 @@ pub static PATTERNS: &[Pattern] = &[
     Pattern {
         name: "the same inside written JSON",
         regex: concat!(
-            r"(?i)(?:\b|_)",
+            r"(?i)(?:(?-u:\b)|_)",
             names!(),
             r#"\\+"\s*:\s*\\+"(?P<v>[^"\\\n]{4,})\\+""#
         ),
@@ -90,7 +93,7 @@ pub static PATTERNS: &[Pattern] = &[
     Pattern {
         name: "unquoted values of secret names (password: hunter22, token=a1b2c3)",
         regex: concat!(
-            r"(?i)(?:\b|_)",
+            r"(?i)(?:(?-u:\b)|_)",
             names!(),
             r#"\s*[:=]\s*(?P<v>[^\s"'`,;<>&|\\\[\](){}*$=:]{4,}[^\s"'`,;<>&|\\\[\](){}]*)"#
         ),
@@ -98,37 +101,37 @@ pub static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "Amazon access key ids",
-        regex: r"\b(?P<v>(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,})\b",
+        regex: r"(?-u:\b)(?P<v>(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,})(?-u:\b)",
         is_secret: any,
     },
     Pattern {
         name: "keys of model providers (sk-…, gsk_…, xai-…, hf_…, nvapi-…, pplx-…)",
-        regex: r"\b(?P<v>(?:sk|xai|pplx|nvapi|tvly)-[A-Za-z0-9_-]{8,}|(?:gsk|hf|r8)_[A-Za-z0-9]{20,})",
+        regex: r"(?-u:\b)(?P<v>(?:sk|xai|pplx|nvapi|tvly)-[A-Za-z0-9_-]{8,}|(?:gsk|hf|r8)_[A-Za-z0-9]{20,})",
         is_secret: has_digit,
     },
     Pattern {
         name: "tokens of code hosts (ghp_…, github_pat_…, glpat-…, npm_…, pypi-…)",
-        regex: r"\b(?P<v>gh[opsur]_[A-Za-z0-9]{8,}|github_pat_[A-Za-z0-9_]{8,}|glpat-[A-Za-z0-9_-]{8,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,})",
+        regex: r"(?-u:\b)(?P<v>gh[opsur]_[A-Za-z0-9]{8,}|github_pat_[A-Za-z0-9_]{8,}|glpat-[A-Za-z0-9_-]{8,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,})",
         is_secret: any,
     },
     Pattern {
         name: "Slack and Telegram tokens (xox…, xapp-…, 123456:AA…)",
-        regex: r"\b(?P<v>xox[abceoprs]-[A-Za-z0-9-]{6,}|xapp-[A-Za-z0-9-]{8,}|[0-9]{6,12}:AA[A-Za-z0-9_-]{30,})",
+        regex: r"(?-u:\b)(?P<v>xox[abceoprs]-[A-Za-z0-9-]{6,}|xapp-[A-Za-z0-9-]{8,}|[0-9]{6,12}:AA[A-Za-z0-9_-]{30,})",
         is_secret: any,
     },
     Pattern {
         name: "Google keys and tokens (AIza…, ya29.…, GOCSPX-…)",
-        regex: r"\b(?P<v>AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,})",
+        regex: r"(?-u:\b)(?P<v>AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,})",
         is_secret: any,
     },
     Pattern {
         name: "keys of payment, mail and cloud services (sk_live_…, whsec_…, SG.…, dop_v1_…)",
-        regex: r"\b(?P<v>[sr]k_(?:live|test)_[A-Za-z0-9]{8,}|whsec_[A-Za-z0-9+/]{16,}|SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|dop_v1_[a-f0-9]{32,})",
+        regex: r"(?-u:\b)(?P<v>[sr]k_(?:live|test)_[A-Za-z0-9]{8,}|whsec_[A-Za-z0-9+/]{16,}|SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|dop_v1_[a-f0-9]{32,})",
         is_secret: any,
     },
     Pattern {
         name: "JSON web tokens",
-        regex: r"\b(?P<v>eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?)",
+        regex: r"(?-u:\b)(?P<v>eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?)",
         is_secret: any,
     },
 ];
