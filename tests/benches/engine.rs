@@ -228,6 +228,29 @@ impl Direct for Bare {
     }
 }
 
+type Slot = unsafe extern "C" fn(
+    *mut abi::Engine,
+    *const abi::Call,
+    *const abi::DecideArgs,
+    *mut u32,
+) -> abi::Status;
+
+/// What an engine in C would put into the slot.
+unsafe extern "C" fn plain_should_compress(
+    this: *mut abi::Engine,
+    _: *const abi::Call,
+    args: *const abi::DecideArgs,
+    yes: *mut u32,
+) -> abi::Status {
+    ENTERED.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's threshold, a complete struct, and room for the answer.
+    unsafe {
+        let threshold = *this.cast::<u64>();
+        *yes = u32::from(u64::try_from((*args).prompt_tokens).is_ok_and(|n| n >= threshold));
+    }
+    abi::OK
+}
+
 fn vtable_against_trait_object() {
     let module = EngineModule::from_static(engine_module!(Bare)).expect("a sound module");
     let table = *module.vtable();
@@ -274,6 +297,31 @@ fn vtable_against_trait_object() {
     );
     println!(
         "should_compress: vtable {}, Box<dyn> {}: {:.2}x",
+        nanos(border),
+        nanos(direct),
+        border / direct
+    );
+    // The border itself, without the guard against panics that the author's kit puts behind it.
+    let threshold = 150_000_u64;
+    let (border, direct) = pair(
+        41,
+        20_000,
+        || {
+            let mut yes = 0;
+            let this = (&raw const threshold).cast_mut().cast();
+            let plain: Slot = plain_should_compress;
+            // SAFETY: the function reads a number behind `this`, and the arguments are complete.
+            let status = unsafe {
+                black_box(plain)(this, &raw const call, &raw const decide_args, &raw mut yes)
+            };
+            black_box((status, yes));
+        },
+        || {
+            black_box(boxed.should_compress(black_box(Some(1000))).is_ok());
+        },
+    );
+    println!(
+        "should_compress of a plain table: vtable {}, Box<dyn> {}: {:.2}x",
         nanos(border),
         nanos(direct),
         border / direct
