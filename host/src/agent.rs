@@ -1,0 +1,3 @@
+//! One conversation at work: drives [`crate::context`] from a provider and a store.
+
+pub mod tools;
