@@ -32,11 +32,10 @@ use hermes_message::repair::RepairNote;
 use accounting::Accounting;
 use assembly::Assembly;
 use backoff::BackOff;
-pub use drive::Commit;
 pub use handle::AgentEngine;
 pub use pass::Outcome;
 use pass::PassMachine;
-pub use port::Engine;
+pub use port::{Engine, PassStore, Stored};
 use request::{Body, Frame};
 pub use transcript::Transcript;
 
@@ -53,6 +52,12 @@ pub struct Settings {
     pub automatic: bool,
     /// `compression.max_attempts`: passes in one turn.
     pub max_attempts: u32,
+    /// The first session of the lineage; empty = this one.
+    pub root_session_id: String,
+    /// The session that this one was made from; empty = none.
+    pub parent_session_id: String,
+    /// The surface's own name of the conversation; empty = none.
+    pub conversation_id: String,
     /// The surface, for the engine.
     pub platform: String,
     /// The user's folder of the host, for the engine.
@@ -67,6 +72,9 @@ impl Default for Settings {
             context_length: 0,
             automatic: true,
             max_attempts: 3,
+            root_session_id: String::new(),
+            parent_session_id: String::new(),
+            conversation_id: String::new(),
             platform: String::new(),
             hermes_home: String::new(),
         }
@@ -103,6 +111,7 @@ enum Told {
     Unchanged,
     Blocked,
     NothingToAnswer,
+    Skipped,
 }
 
 /// One request, ready to be sent.
@@ -173,13 +182,34 @@ impl Conversation {
     /// The best figure for a request that carries the whole transcript.
     #[must_use]
     pub fn next_tokens(&self) -> u64 {
-        self.account.request(self.transcript.tokens())
+        self.account.request(self.transcript.request_tokens())
     }
 
     /// Committed passes so far, and the id of the newest; empty = none.
     #[must_use]
     pub fn last_pass_id(&self) -> &str {
         &self.last_pass_id
+    }
+
+    /// Puts a system message before every request. It is the host's own: no pass sees it, so none can lose or
+    /// double it. A transcript that begins with one of its own keeps that.
+    pub fn set_system(&mut self, system: Option<Message>) {
+        self.transcript.set_system(system);
+        self.account.forget_anchor();
+    }
+
+    /// Another list takes the place of the whole transcript: a resumed session, a rewind, what another process made
+    /// of it. `last_pass_id` is the newest pass committed to it.
+    pub fn restore(&mut self, messages: &[Message], last_pass_id: &str) {
+        self.transcript.replace(messages);
+        self.account.forget_anchor();
+        last_pass_id.clone_into(&mut self.last_pass_id);
+    }
+
+    /// The tools have changed: other schemas in the frame, and their size in the account.
+    pub fn set_frame(&mut self, frame: Frame) {
+        self.account.set_fixed(frame.tool_tokens());
+        self.frame = frame;
     }
 
     /// What the user is to be told now. Each kind comes once a session.

@@ -120,6 +120,7 @@ impl Pass {
             Outcome::Refused { violations } => ("refused", checks::summary(violations)),
             Outcome::Failed { reason } => ("failed", reason.clone()),
             Outcome::Busy => ("failed", "another pass is running".to_owned()),
+            Outcome::Skipped { reason } => ("failed", reason.clone()),
         }
     }
 }

@@ -179,7 +179,7 @@ impl Play<'_> {
             automatic: compression.enabled,
             max_attempts: u32::try_from(compression.max_attempts).unwrap_or(u32::MAX),
             platform: "replay".to_owned(),
-            hermes_home: String::new(),
+            ..Settings::default()
         };
         let report = EngineReport {
             engine: agent.handle.name().to_owned(),

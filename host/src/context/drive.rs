@@ -4,7 +4,7 @@ use hermes_message::{Message, Role};
 
 use super::checks;
 use super::pass::{Action, Answer, Event, Order, Outcome};
-use super::port::{Choice, Engine};
+use super::port::{Choice, Engine, PassStore, Stored};
 use super::selection;
 use super::transcript::tokens;
 use super::{Conversation, Request, Told, Transcript};
@@ -16,18 +16,20 @@ use crate::engine::{
 /// A request that a pass could not make fit is worked on again once it has grown to this share of what it was.
 const GROWN_PERCENT: u64 = 105;
 
-/// Makes a candidate durable in one transaction, and gives it back with every uid; `Err` leaves all as it was.
-pub type Commit<'a> = dyn FnMut(&str, Vec<Message>) -> Result<Vec<Message>, String> + 'a;
-
 impl Conversation {
     /// Tells the engine that the session starts.
     pub fn start(&self, engine: &mut dyn Engine, reason: StartReason) {
-        engine.session_start(&self.session(reason));
+        engine.session_start(&self.session(reason, ""));
+    }
+
+    /// Tells the engine that this session takes the place of another one, or of an earlier state of itself.
+    pub fn start_after(&self, engine: &mut dyn Engine, reason: StartReason, old_session: &str) {
+        engine.session_start(&self.session(reason, old_session));
     }
 
     /// Tells the engine that the session is over, with the final messages (LIFE-4).
     pub fn end(&self, engine: &mut dyn Engine) {
-        engine.session_end(&self.session(StartReason::New));
+        engine.session_end(&self.session(StartReason::New, ""));
     }
 
     /// Before a request: runs the passes that the engine asks for. `trigger` says where in the turn we are.
@@ -35,7 +37,7 @@ impl Conversation {
         &mut self,
         engine: &mut dyn Engine,
         trigger: Trigger,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         self.leave = None;
@@ -49,7 +51,7 @@ impl Conversation {
             }
             let mut order = Order::new(self.next_pass_id(), trigger);
             order.current_tokens = Some(tokens);
-            let (outcome, progress) = self.automatic(engine, order, By::Engine, commit);
+            let (outcome, progress) = self.automatic(engine, order, By::Engine, store);
             outcomes.push(outcome);
             if !progress {
                 break;
@@ -68,7 +70,7 @@ impl Conversation {
         engine: &mut dyn Engine,
         tokens: u64,
         target: u64,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> Option<Outcome> {
         let grown = self
             .overflowed
@@ -79,7 +81,7 @@ impl Conversation {
         self.overflowed = Some(tokens);
         self.built_in_tried = engine.name() == BUILT_IN;
         let order = self.overflow_order(tokens, target);
-        Some(self.automatic(engine, order, By::Engine, commit).0)
+        Some(self.automatic(engine, order, By::Engine, store).0)
     }
 
     /// The request does not fit and the engine's pass for it could not make it fit: the built-in takes this one pass.
@@ -89,7 +91,7 @@ impl Conversation {
         engine: &mut dyn Engine,
         tokens: u64,
         target: u64,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> Option<Outcome> {
         if !self.settings.automatic || self.built_in_tried {
             return None;
@@ -101,7 +103,25 @@ impl Conversation {
             By::BuiltIn
         };
         let order = self.overflow_order(tokens, target);
-        Some(self.automatic(engine, order, by, commit).0)
+        Some(self.automatic(engine, order, by, store).0)
+    }
+
+    /// The conversation goes on after a long pause: one pass while nobody waits for a provider's cache any more.
+    /// `floor` is the size below which it is not worth it.
+    pub fn idle(
+        &mut self,
+        engine: &mut dyn Engine,
+        floor: u64,
+        store: &mut dyn PassStore,
+    ) -> Option<Outcome> {
+        let tokens = self.next_tokens();
+        self.leave = None;
+        if !self.settings.automatic || tokens < floor || !self.may_pass() {
+            return None;
+        }
+        let mut order = Order::new(self.next_pass_id(), Trigger::Idle);
+        order.current_tokens = Some(tokens);
+        Some(self.automatic(engine, order, By::Engine, store).0)
     }
 
     /// `/compress [focus]`: a pass that goes through every back-off. `tokens` is the size of the whole request if
@@ -111,13 +131,13 @@ impl Conversation {
         engine: &mut dyn Engine,
         focus: Option<String>,
         tokens: Option<u64>,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> Outcome {
         self.backoff.clear();
         let mut order = Order::new(self.next_pass_id(), Trigger::Manual);
         order.focus = focus;
         order.current_tokens = Some(tokens.unwrap_or_else(|| self.next_tokens()));
-        self.pass(engine, order, By::Engine, commit)
+        self.pass(engine, order, By::Engine, store)
     }
 
     /// The next request; `attempt` counts the retries of the same one.
@@ -144,7 +164,7 @@ impl Conversation {
         let assembly = match &selected {
             Some(_) => &self.chosen,
             None => {
-                self.whole.assemble(self.transcript.messages());
+                self.whole.assemble(self.transcript.wire().messages());
                 &self.whole
             }
         };
@@ -169,7 +189,9 @@ impl Conversation {
         // The transcript's estimate is the anchor, not the mended request's: the next figure is made of the former.
         match request.selected {
             Some(_) => self.account.learn(request.message_tokens, real, false),
-            None => self.account.learn(self.transcript.tokens(), real, true),
+            None => self
+                .account
+                .learn(self.transcript.request_tokens(), real, true),
         }
         engine.update_from_response(&usage);
         if self.settings.context_length == 0
@@ -204,7 +226,7 @@ impl Conversation {
         let choice = Choice {
             request: self.transcript.wire().clone(),
             conversation: self.transcript.stored().clone(),
-            incoming: self.transcript.incoming(),
+            incoming: self.transcript.incoming_in_request(),
             budget_tokens: self.settings.context_length,
             fixed_tokens: self.account.fixed(),
             attempt,
@@ -264,10 +286,10 @@ impl Conversation {
         engine: &mut dyn Engine,
         order: Order,
         by: By,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> (Outcome, bool) {
         let before = self.next_tokens();
-        let outcome = self.pass(engine, order, by, commit);
+        let outcome = self.pass(engine, order, by, store);
         let progress = match &outcome {
             Outcome::Committed { .. } => self.backoff.committed(before, self.next_tokens()),
             Outcome::Unchanged { reason } => {
@@ -287,7 +309,7 @@ impl Conversation {
                 self.backoff.failed();
                 false
             }
-            Outcome::Busy => false,
+            Outcome::Busy | Outcome::Skipped { .. } => false,
         };
         (outcome, progress)
     }
@@ -298,8 +320,10 @@ impl Conversation {
         engine: &mut dyn Engine,
         order: Order,
         by: By,
-        commit: &mut Commit<'_>,
+        store: &mut dyn PassStore,
     ) -> Outcome {
+        let mut begun = false;
+        let mut old_session = String::new();
         let mut todo = self.machine.step(Event::Begin {
             order,
             transcript: &self.transcript,
@@ -313,6 +337,19 @@ impl Conversation {
                         order,
                         snapshot,
                     } => {
+                        if let Err(reason) = store.begin() {
+                            // Nothing has run, so nothing is to be told to the engine.
+                            self.machine.step(Event::GaveUp {
+                                generation,
+                                reason: reason.clone(),
+                            });
+                            self.machine.forget(generation);
+                            self.tell_once(Told::Skipped, || {
+                                format!("compression skipped: {reason}")
+                            });
+                            return Outcome::Skipped { reason };
+                        }
+                        begun = true;
                         let answer = compress(engine, order, &snapshot, by);
                         // The snapshot goes before anything is appended, so that appending stays cheap.
                         drop(snapshot);
@@ -323,11 +360,20 @@ impl Conversation {
                         pass_id,
                         messages,
                     } => {
-                        let event = match commit(&pass_id, messages) {
-                            Ok(messages) => Event::Stored {
-                                generation,
+                        let event = match store.commit(&pass_id, messages) {
+                            Ok(Stored {
                                 messages,
-                            },
+                                session_id,
+                            }) => {
+                                old_session.clone_from(&self.settings.session_id);
+                                if let Some(new) = session_id {
+                                    self.settings.session_id = new;
+                                }
+                                Event::Stored {
+                                    generation,
+                                    messages,
+                                }
+                            }
                             Err(reason) => Event::NotStored { generation, reason },
                         };
                         next = self.machine.step(event);
@@ -350,9 +396,12 @@ impl Conversation {
                     }
                     Action::Boundary { pass_id } => {
                         self.last_pass_id = pass_id;
-                        self.start(engine, StartReason::Compression);
+                        self.start_after(engine, StartReason::Compression, &old_session);
                     }
                     Action::End(outcome) => {
+                        if begun {
+                            store.end();
+                        }
                         self.tell_of(engine.name(), &outcome);
                         return outcome;
                     }
@@ -378,17 +427,16 @@ impl Conversation {
         format!("{}{}", self.settings.pass_prefix, self.passes)
     }
 
-    fn session(&self, reason: StartReason) -> SessionInfo {
+    fn session(&self, reason: StartReason, old: &str) -> SessionInfo {
         let id = &self.settings.session_id;
+        let root = &self.settings.root_session_id;
         SessionInfo {
             session_id: id.clone(),
             reason,
-            old_session_id: if reason == StartReason::Compression {
-                id.clone()
-            } else {
-                String::new()
-            },
-            root_session_id: id.clone(),
+            old_session_id: old.to_owned(),
+            parent_session_id: self.settings.parent_session_id.clone(),
+            root_session_id: if root.is_empty() { id } else { root }.clone(),
+            conversation_id: self.settings.conversation_id.clone(),
             platform: self.settings.platform.clone(),
             hermes_home: self.settings.hermes_home.clone(),
             last_pass_id: self.last_pass_id.clone(),

@@ -173,6 +173,11 @@ pub enum Outcome {
     },
     /// A pass of this conversation is running already.
     Busy,
+    /// The session could not be had for a pass; no engine was asked.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The machine of one conversation.
@@ -217,6 +222,11 @@ impl PassMachine {
             } => self.stored(generation, messages),
             Event::NotStored { generation, reason } => self.not_stored(generation, reason),
         }
+    }
+
+    /// The given-up pass never entered an engine, so nothing will come of it.
+    pub fn forget(&mut self, generation: u64) {
+        self.given_up.retain(|(late, _)| *late != generation);
     }
 
     fn begin(&mut self, order: Order, transcript: &Transcript) -> Vec<Action> {

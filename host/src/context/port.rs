@@ -4,10 +4,52 @@
 //! script in its place. The handle keeps the books about faults (one warning per session and kind, who serves when an
 //! engine is taken out); what a fault means for the request at hand is decided here in `context`.
 
+use hermes_message::Message;
+
 use crate::engine::{
     CompressRequest, Decision, Emission, EngineFault, EngineState, MessageList, PassOutcome,
     SessionInfo, TurnInfo, Usage,
 };
+
+/// Where the passes of a conversation become durable.
+///
+/// A closure `FnMut(&str, Vec<Message>) -> Result<Vec<Message>, String>` is one that needs no lock.
+pub trait PassStore {
+    /// A pass is about to begin: takes the session for it.
+    ///
+    /// # Errors
+    /// Says why the session cannot be had; no pass runs then.
+    fn begin(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Makes the result of the pass `pass_id` durable in one transaction, and gives it back with every uid.
+    ///
+    /// # Errors
+    /// Says why not; everything is as it was.
+    fn commit(&mut self, pass_id: &str, messages: Vec<Message>) -> Result<Stored, String>;
+
+    /// The pass that has begun is over, whatever came of it.
+    fn end(&mut self) {}
+}
+
+/// A result that is durable.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// The new transcript; what others wrote meanwhile stands at its end.
+    pub messages: Vec<Message>,
+    /// The session in which the conversation goes on, if it is another one now.
+    pub session_id: Option<String>,
+}
+
+impl<F: FnMut(&str, Vec<Message>) -> Result<Vec<Message>, String>> PassStore for F {
+    fn commit(&mut self, pass_id: &str, messages: Vec<Message>) -> Result<Stored, String> {
+        Ok(Stored {
+            messages: self(pass_id, messages)?,
+            session_id: None,
+        })
+    }
+}
 
 /// The arguments of one `select_context`.
 #[derive(Clone, Debug, Default)]

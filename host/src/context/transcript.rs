@@ -12,6 +12,8 @@ use crate::engine::MessageList;
 pub struct Transcript {
     stored: MessageList,
     wire: MessageList,
+    /// What stands before the messages in a request.
+    system: Option<Message>,
     tokens: u64,
     incoming: Option<usize>,
     epoch: u64,
@@ -32,14 +34,41 @@ impl Transcript {
             self.incoming = Some(self.len());
         }
         self.tokens += u64::from(message.tokens());
+        if self.is_empty() && message.role() == Role::System && self.system.is_some() {
+            self.replace(&[message]);
+            return;
+        }
         self.stored.push(message.clone());
         self.wire.push(message);
+    }
+
+    /// Puts a system message before the messages of a request, unless they begin with one.
+    pub fn set_system(&mut self, system: Option<Message>) {
+        self.system = system;
+        self.wire = self.request_list(self.messages());
+    }
+
+    fn before<'a>(&'a self, messages: &[Message]) -> Option<&'a Message> {
+        let own = messages
+            .first()
+            .is_some_and(|first| first.role() == Role::System);
+        self.system.as_ref().filter(|_| !own)
+    }
+
+    fn request_list(&self, messages: &[Message]) -> MessageList {
+        match self.before(messages) {
+            None => MessageList::wire(messages),
+            Some(system) => {
+                let all: Vec<Message> = std::iter::once(system).chain(messages).cloned().collect();
+                MessageList::wire(&all)
+            }
+        }
     }
 
     /// Another list takes the place of all messages: a commit, a rewind.
     pub fn replace(&mut self, messages: &[Message]) {
         self.stored = MessageList::stored(messages);
-        self.wire = MessageList::wire(messages);
+        self.wire = self.request_list(messages);
         self.tokens = tokens(messages);
         self.incoming = newest_user(messages);
         self.epoch += 1;
@@ -81,6 +110,20 @@ impl Transcript {
     #[must_use]
     pub fn wire(&self) -> &MessageList {
         &self.wire
+    }
+
+    /// The estimate of a request that carries everything, tools aside.
+    #[must_use]
+    pub fn request_tokens(&self) -> u64 {
+        let system = self.before(self.messages());
+        self.tokens + system.map_or(0, |system| u64::from(system.tokens()))
+    }
+
+    /// The newest user message that a person wrote, as an index into [`Transcript::wire`].
+    #[must_use]
+    pub fn incoming_in_request(&self) -> Option<usize> {
+        let shift = self.wire.len() - self.stored.len();
+        self.incoming.map(|at| at + shift)
     }
 
     /// The estimate of all messages together, identity not counted.

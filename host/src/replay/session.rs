@@ -10,7 +10,7 @@ use super::count::{Counter, Tokens};
 use super::report::{EngineReport, Fallback, Percentiles, ViolationLine};
 use super::watch::{At, Watched};
 use crate::context::request::{Body, Frame};
-use crate::context::{Conversation, Engine, Outcome, Request, Settings, checks};
+use crate::context::{Conversation, Engine, Outcome, PassStore, Request, Settings, checks};
 use crate::engine::{StartReason, Trigger, TurnInfo, TurnOutcome, Usage};
 
 /// Plays one conversation.
@@ -226,7 +226,7 @@ impl<'a, E: Engine> Player<'a, E> {
 
     fn with_commit<T>(
         &mut self,
-        run: impl FnOnce(&mut Conversation, &mut Watched<E>, &mut crate::context::Commit<'_>) -> T,
+        run: impl FnOnce(&mut Conversation, &mut Watched<E>, &mut dyn PassStore) -> T,
     ) -> T {
         let uids = &mut self.uids;
         let mut commit = |_pass: &str, messages: Vec<Message>| -> Result<Vec<Message>, String> {
@@ -244,7 +244,7 @@ impl<'a, E: Engine> Player<'a, E> {
                     self.note_violations(At::Compress, violations);
                 }
                 Outcome::Failed { .. } => self.report.refused += 1,
-                Outcome::Unchanged { .. } | Outcome::Busy => {}
+                Outcome::Unchanged { .. } | Outcome::Busy | Outcome::Skipped { .. } => {}
             }
         }
     }

@@ -131,9 +131,10 @@ fn failures_of_the_engine_and_of_the_store_leave_everything_as_it_was() {
     let mut talk = long_talk();
     let mut engine = actor("store-fails");
     script("store-fails", |script| script.compress = "cut");
-    let outcome = talk.force(&mut engine, None, None, &mut |_, _| {
+    let mut locked = |_: &str, _: Vec<Message>| -> Result<Vec<Message>, String> {
         Err("database is locked".to_owned())
-    });
+    };
+    let outcome = talk.force(&mut engine, None, None, &mut locked);
     assert_eq!(
         outcome,
         Outcome::Failed {
