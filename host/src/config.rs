@@ -6,6 +6,7 @@
 //!
 //! [`edit`] is the other half: it changes the bytes of one value, or refuses.
 
+mod agent;
 #[cfg(test)]
 mod agreement;
 mod check;
@@ -26,6 +27,7 @@ mod text;
 mod timeouts;
 mod value;
 
+pub use agent::AgentSection;
 pub use check::{Serves, check};
 pub use compression::{Compression, TailMode};
 pub use home::HermesHome;
@@ -91,6 +93,7 @@ pub struct Config {
     fallback_providers: Vec<Fallback>,
     plugins: Plugins,
     timeouts: Timeouts,
+    agent: AgentSection,
 }
 
 impl Config {
@@ -169,6 +172,7 @@ impl Config {
         let fallback_providers = model::read_fallbacks(&mut reader);
         let plugins = Plugins::read(&mut reader);
         let timeouts = Timeouts::read(&mut reader);
+        let agent = AgentSection::read(&mut reader);
         Self {
             path: path.to_owned(),
             exists: true,
@@ -183,6 +187,7 @@ impl Config {
             fallback_providers,
             plugins,
             timeouts,
+            agent,
         }
     }
 
@@ -264,6 +269,11 @@ impl Config {
         &self.timeouts
     }
 
+    /// The `agent` section.
+    pub fn agent(&self) -> &AgentSection {
+        &self.agent
+    }
+
     /// A value of the file by its dotted key, aliases and merge keys resolved; list items go by number.
     pub fn get(&self, key: &str) -> Option<Json> {
         let key = KeyPath::parse(key).ok()?;
@@ -288,6 +298,7 @@ impl Config {
                     .try_fold(&block, |value, name| value.get(name))
                     .cloned()
             }
+            ["agent", "max_turns"] => Some(Json::from(self.agent.max_turns)),
             ["context", "timeouts", name] => self.timeouts.seconds(name).map(Json::from),
             _ => None,
         };

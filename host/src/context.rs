@@ -32,7 +32,7 @@ use hermes_message::repair::RepairNote;
 use accounting::Accounting;
 use assembly::Assembly;
 use backoff::BackOff;
-pub use handle::AgentEngine;
+pub use handle::{AgentEngine, Watcher};
 pub use pass::Outcome;
 use pass::PassMachine;
 pub use port::{Engine, PassStore, Stored};
@@ -204,6 +204,16 @@ impl Conversation {
         self.transcript.replace(messages);
         self.account.forget_anchor();
         last_pass_id.clone_into(&mut self.last_pass_id);
+    }
+
+    /// The conversation goes on in another session.
+    pub fn move_to(&mut self, session_id: &str) {
+        session_id.clone_into(&mut self.settings.session_id);
+    }
+
+    /// The provider takes less than was thought.
+    pub fn set_window(&mut self, context_length: u64) {
+        self.settings.context_length = context_length;
     }
 
     /// The tools have changed: other schemas in the frame, and their size in the account.

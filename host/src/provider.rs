@@ -148,3 +148,5 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+mod standin;
+pub use standin::*;

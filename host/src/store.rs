@@ -63,6 +63,13 @@ pub use search::{Hit, Query};
 pub use session::{Deleted, NewSession, Session};
 pub use upgrade::Upgrade;
 
+pub(crate) use identity::stamp;
+
+/// An id for a session that has no row yet.
+pub(crate) fn new_session_id() -> String {
+    session::new_id(StoreOptions::default().now())
+}
+
 /// The name of the store's file in a Hermes home.
 pub const FILE_NAME: &str = "state.db";
 

@@ -9,7 +9,6 @@ use crate::engine::{
 };
 
 /// An agent's engine with the time its passes may take.
-#[derive(Debug)]
 pub struct AgentEngine {
     /// The engine.
     pub handle: EngineHandle,
@@ -17,7 +16,12 @@ pub struct AgentEngine {
     pub timeout: Option<Duration>,
     /// `compression.context_total_ceiling_seconds`.
     pub ceiling: Option<Duration>,
+    /// Told of each pass, so that it can be stopped.
+    watcher: Option<Watcher>,
 }
+
+/// Hears of the pass that begins, and of its end (`None`).
+pub type Watcher = Box<dyn Fn(Option<&PassControl>) + Send>;
 
 impl AgentEngine {
     /// A new agent's engine. It learns its model before anything else happens to it (LIFE-1, CFG-1).
@@ -33,11 +37,34 @@ impl AgentEngine {
             handle,
             timeout,
             ceiling,
+            watcher: None,
         }
     }
 
-    fn control(&self) -> PassControl {
-        PassControl::new(self.timeout, self.ceiling)
+    /// Lets `watcher` stop the passes of this engine.
+    pub fn watch(&mut self, watcher: Watcher) {
+        self.watcher = Some(watcher);
+    }
+
+    /// Runs a pass that the watcher can stop.
+    fn steered<T>(&mut self, run: impl FnOnce(&mut EngineHandle, &PassControl) -> T) -> T {
+        let control = PassControl::new(self.timeout, self.ceiling);
+        if let Some(watcher) = &self.watcher {
+            watcher(Some(&control));
+        }
+        let result = run(&mut self.handle, &control);
+        if let Some(watcher) = &self.watcher {
+            watcher(None);
+        }
+        result
+    }
+}
+
+impl std::fmt::Debug for AgentEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentEngine")
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
     }
 }
 
@@ -89,13 +116,11 @@ impl Engine for AgentEngine {
     }
 
     fn compress(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
-        let control = self.control();
-        self.handle.compress(request, &control)
+        self.steered(|handle, control| handle.compress(request, control))
     }
 
     fn compress_with_builtin(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
-        let control = self.control();
-        self.handle.compress_with_builtin(request, &control)
+        self.steered(|handle, control| handle.compress_with_builtin(request, control))
     }
 
     fn pass_result(&mut self, pass_id: &str, outcome: PassOutcome) {

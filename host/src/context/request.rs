@@ -38,6 +38,18 @@ impl Frame {
         }
     }
 
+    /// The same with more members behind the tools: JSON without the outer braces, or nothing.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: &str) -> Self {
+        if !parameters.is_empty() {
+            self.tail.pop();
+            self.tail.push(',');
+            self.tail.push_str(parameters);
+            self.tail.push('}');
+        }
+        self
+    }
+
     /// The estimate of the tool schemas.
     #[must_use]
     pub fn tool_tokens(&self) -> u64 {

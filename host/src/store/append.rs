@@ -17,6 +17,8 @@ pub struct Appended {
     pub row_ids: Vec<i64>,
     /// Live rows of other writers that were found in between; `mark` remembers them as unseen.
     pub foreign: usize,
+    /// The session's generation: another than the mark's says that somebody has changed older messages.
+    pub generation: i64,
 }
 
 impl Store {
@@ -38,8 +40,8 @@ impl Store {
         const DOING: &str = "save a turn";
         let failed = self.failed(DOING);
         let now = self.options.now();
-        let (written, row_ids, foreign) = self.write(DOING, |tx| {
-            session::require(tx, session, &failed)?;
+        let (written, row_ids, foreign, generation) = self.write(DOING, |tx| {
+            let generation = session::require(tx, session, &failed)?.generation;
             let foreign = rows::live_ids_after(tx, session, mark.last_row).map_err(&failed)?;
             let stamped = stamp_batch(tx, session, turn).map_err(&failed)?;
             let mut stamper = Stamper::new(now);
@@ -52,13 +54,14 @@ impl Store {
                 row_ids.push(id);
             }
             add_counts(tx, session, inserted).map_err(&failed)?;
-            Ok((stamped, row_ids, foreign))
+            Ok((stamped, row_ids, foreign, generation))
         })?;
         turn.clone_from_slice(&written);
         mark.advance(row_ids.last().copied().unwrap_or(0), &foreign);
         Ok(Appended {
             row_ids,
             foreign: foreign.len(),
+            generation,
         })
     }
 }
