@@ -53,7 +53,7 @@ use hermes_message::build;
 use crate::context::request::Frame;
 use crate::context::{AgentEngine, Conversation, Engine, Settings};
 use crate::engine::StartReason;
-use crate::store::StoreError;
+use crate::store::{Session, StoreError};
 use open_sessions::Held;
 use record::{Facts, Record};
 use toolbox::Toolbox;
@@ -200,10 +200,16 @@ impl Agent {
             }
             Begin::Latest => match &inner.store {
                 None => None,
-                Some(store) => match store.last_session()? {
-                    None => None,
-                    Some(id) => Some(store.resume(&id)?),
-                },
+                Some(store) => {
+                    // A sub-agent's session is not the person's.
+                    let newest = store.sessions(LATEST)?;
+                    let newest = newest
+                        .iter()
+                        .find(|session| session.message_count > 0 && !is_delegates(session));
+                    newest
+                        .map(|session| store.resume(&session.id))
+                        .transpose()?
+                }
             },
         };
         let model = options.model.clone().unwrap_or_else(|| inner.model.clone());
@@ -236,7 +242,7 @@ impl Agent {
             directory: Some(directory.display().to_string()),
             model_config: parent
                 .as_ref()
-                .map(|parent| serde_json::json!({"_delegate_from": parent.session}).to_string()),
+                .map(|parent| serde_json::json!({DELEGATE: parent.session}).to_string()),
         };
         let record = Record::new(inner.store.clone(), &id, facts, in_place);
         let mut agent = Agent {
@@ -264,7 +270,8 @@ impl Agent {
                 Vec::new()
             },
             options,
-            is_closed: false,
+            // The engine has not heard of a session yet.
+            is_closed: true,
             host,
         };
         match resumed {
@@ -277,6 +284,7 @@ impl Agent {
                 agent.begin_new(reason, "", parent);
             }
         }
+        agent.is_closed = false;
         Ok(agent)
     }
 
@@ -290,7 +298,7 @@ impl Agent {
         Settings {
             session_id: self.record.session().to_owned(),
             // A session can be resumed, and its passes go on being told apart.
-            pass_prefix: format!("{}-{}-", self.id, self.turns),
+            pass_prefix: format!("{}-{}-", self.id, self.record.session()),
             context_length: self.window,
             automatic: compression.enabled,
             max_attempts: u32::try_from(compression.max_attempts).unwrap_or(u32::MAX),
@@ -362,6 +370,17 @@ impl Agent {
         }
     }
 }
+
+/// How far back the newest conversation of a person is looked for.
+const LATEST: usize = 64;
+
+fn is_delegates(session: &Session) -> bool {
+    let config = session.model_config.as_deref().unwrap_or_default();
+    config.contains(DELEGATE)
+}
+
+/// Marks the session of a child agent, as the original does.
+const DELEGATE: &str = "_delegate_from";
 
 /// Where a child agent comes from.
 #[derive(Clone, Debug)]

@@ -121,7 +121,7 @@ impl Host {
             (Some(name), false) => name.clone(),
             (None, false) => config.engine_name().to_owned(),
         };
-        let folders = DataFolders::Home(options.home.path().to_owned());
+        let folders = DataFolders::Home(options.home.clone());
         let registry = Registry::new(options.home.clone(), config, folders, window.tokens)
             .map_err(HostError::Engine)?
             .with_completer(completer);

@@ -181,8 +181,13 @@ impl Agent {
         if self.held.is_none() {
             self.held = self.hold(&session.id)?;
         }
-        if session.ended_at.is_some() {
-            self.store("resume")?.reopen_session(&session.id)?;
+        if session.ended_at.is_some()
+            && let Some(Err(error)) = self
+                .record
+                .store()
+                .map(|store| store.reopen_session(&session.id))
+        {
+            self.tell_later([error.to_string()]);
         }
         self.last_active = session
             .last_active

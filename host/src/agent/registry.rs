@@ -21,18 +21,17 @@ const LLM: &str = "llm";
 #[derive(Debug)]
 pub enum DataFolders {
     /// Below the user's folder: what an engine keeps is there at the next start.
-    Home(PathBuf),
+    Home(HermesHome),
     /// A folder that goes when the program ends, so that nothing of a trial is left behind, or found.
     Scratch(tempfile::TempDir),
 }
 
 impl DataFolders {
     fn of(&self, engine: &str) -> PathBuf {
-        let root = match self {
-            Self::Home(home) => home.join("context_engines"),
-            Self::Scratch(folder) => folder.path().to_owned(),
-        };
-        root.join(engine)
+        match self {
+            Self::Home(home) => home.engine_data_dir(engine),
+            Self::Scratch(folder) => folder.path().join(engine),
+        }
     }
 }
 
