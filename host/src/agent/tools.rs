@@ -1,8 +1,20 @@
 //! What the host itself offers to a model: read-only tools, bounded in size and confined to a directory.
+//!
+//! Whatever the model writes, a call answers with a JSON object, reads nothing outside the [`Place`]'s directory, and
+//! ends within a bounded time. The answers are written for the model: an error says what was expected instead.
+
+mod arguments;
+mod confine;
+mod error;
+mod read_file;
+mod search_files;
 
 use std::path::PathBuf;
 
 use crate::provider::Cancel;
+
+pub use read_file::ReadFile;
+pub use search_files::SearchFiles;
 
 /// Where a call happens.
 #[derive(Clone, Debug)]
@@ -23,7 +35,16 @@ pub trait Tool: Send + Sync {
     fn call(&self, arguments: &str, place: &Place) -> String;
 }
 
-/// None yet.
+/// The tools that every agent has, in the order in which a request lists them.
+#[must_use]
 pub fn built_in() -> Vec<Box<dyn Tool>> {
-    Vec::new()
+    vec![Box::new(ReadFile), Box::new(SearchFiles)]
+}
+
+/// The result of a call as the model reads it.
+fn answer(outcome: Result<serde_json::Value, error::ToolError>) -> String {
+    match outcome {
+        Ok(value) => value.to_string(),
+        Err(error) => error.to_json().to_string(),
+    }
 }
