@@ -4,6 +4,26 @@
 //! messages a retry carries is for the conversation to decide (an engine chooses anew each time), and how long to
 //! wait before it is [`retry`]'s.
 
+mod assemble;
+mod classify;
+mod environment;
+pub mod http;
+pub mod models;
+mod names;
+pub mod open;
+mod overflow;
+pub mod retry;
+mod runtime;
+pub mod scripted;
+mod sse;
+mod usage;
+
+pub use http::{HttpOptions, HttpProvider};
+pub use models::{Window, WindowSource, window};
+pub use open::{NoModel, Opened, Wishes, open};
+pub use retry::RetryPolicy;
+pub use scripted::Scripted;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -124,6 +144,8 @@ pub enum FailureKind {
     Blocked,
     /// The key is missing, wrong, or may not do this.
     Auth,
+    /// There is nothing left to spend: credit or quota is used up.
+    Quota,
     /// The request itself is refused; again would change nothing.
     Refused,
     /// The caller cancelled it.
@@ -138,6 +160,21 @@ impl FailureKind {
             self,
             Self::RateLimited | Self::Server | Self::Connection | Self::Stalled | Self::BadAnswer
         )
+    }
+}
+
+impl Failure {
+    /// A failure of which nothing more is known.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            kind,
+            message: message.into(),
+            status: None,
+            retry_after: None,
+            partial: None,
+            usage: None,
+        })
     }
 }
 

@@ -1,0 +1,386 @@
+//! From the configuration to a provider.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::environment::Environment;
+use super::http::{AddressError, HttpTimeouts};
+use super::names::{self, Known};
+use super::scripted::ScriptError;
+use super::{HttpOptions, HttpProvider, Provider, Scripted};
+use crate::config::{Config, Secret};
+
+/// What the caller wants other than the configuration says.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Another model.
+    pub model: Option<String>,
+    /// Another provider: a known name, `scripted`, `scripted:FILE`.
+    pub provider: Option<String>,
+    /// Another address.
+    pub base_url: Option<String>,
+    /// Whole answers instead of streams.
+    pub no_stream: bool,
+    /// Other time limits.
+    pub timeouts: Option<HttpTimeouts>,
+}
+
+/// A provider, and what it was made of.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The provider.
+    pub provider: Arc<dyn Provider>,
+    /// The model to name in requests.
+    pub model: String,
+    /// The provider's name: one of the known ones, `custom`, or `scripted`.
+    pub provider_name: String,
+    /// Its address; empty for `scripted`.
+    pub base_url: String,
+    /// The dialect; there is one.
+    pub api_mode: String,
+    /// `model.max_tokens`.
+    pub max_tokens: Option<u64>,
+}
+
+/// The only dialect that is spoken.
+pub const CHAT_COMPLETIONS: &str = "chat_completions";
+
+/// Why there is no provider.
+#[derive(Debug, thiserror::Error)]
+pub enum NoModel {
+    /// Nothing is configured.
+    #[error(
+        "no model is set: `hermes config set model.default NAME`, and `hermes config set model.base_url URL` for a server of your own, or the variable of a provider's key, such as OPENROUTER_API_KEY\n\
+         for a dry run without a model: `hermes config set model.provider scripted`"
+    )]
+    Unset,
+    /// The provider wants a key.
+    #[error(
+        "{provider} wants a key: set {variables}, or name its variable: `hermes config set model.api_key_env NAME`"
+    )]
+    NoKey {
+        /// The provider.
+        provider: String,
+        /// The variables that are looked at.
+        variables: String,
+    },
+    /// A variable that the configuration names is not set.
+    #[error("{key} wants the variable {variable}, which is not set")]
+    Variable {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The variable.
+        variable: String,
+    },
+    /// A provider's name that nobody knows, without an address.
+    #[error("the provider `{name}` is not known{}; for a server of your own set its address: `hermes config set model.base_url URL`", hint(.similar))]
+    UnknownProvider {
+        /// The name.
+        name: String,
+        /// The known name that it resembles.
+        similar: Option<&'static str>,
+    },
+    /// A dialect that is not spoken.
+    #[error(
+        "model.api_mode `{0}` is not spoken here; most servers have chat completions too: remove the key, or `hermes config set model.api_mode chat_completions`"
+    )]
+    Dialect(String),
+    /// The address or the key cannot be used.
+    #[error("model.base_url or its key cannot be used: {0}")]
+    Address(#[from] AddressError),
+    /// The script of the dry run cannot be used.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}
+
+fn hint(similar: &Option<&'static str>) -> String {
+    similar.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// Opens the provider of the configuration.
+///
+/// No connection is made. For https the certificates are read on a thread of its own meanwhile.
+///
+/// # Errors
+/// There is no model, or no way to it; the sentence says what to set.
+pub fn open(config: &Config, wishes: &Wishes) -> Result<Opened, NoModel> {
+    open_with(config, wishes, &Environment::of_process())
+}
+
+/// The keys of a section that leads to a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Source<'a> {
+    pub(super) provider: Option<&'a str>,
+    pub(super) model: Option<&'a str>,
+    pub(super) base_url: Option<&'a str>,
+    pub(super) api_mode: Option<&'a str>,
+    pub(super) api_key: Option<&'a Secret>,
+    pub(super) api_key_env: Option<&'a str>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) no_stream: bool,
+    pub(super) timeouts: Option<&'a HttpTimeouts>,
+}
+
+fn open_with(
+    config: &Config,
+    wishes: &Wishes,
+    environment: &Environment<'_>,
+) -> Result<Opened, NoModel> {
+    let own = config.model();
+    let mut source = Source {
+        provider: own.provider.as_deref(),
+        model: own.default.as_deref(),
+        base_url: own.base_url.as_deref(),
+        api_mode: own.api_mode.as_deref(),
+        api_key: own.api_key.as_ref(),
+        api_key_env: own.api_key_env.as_deref(),
+        max_tokens: own.max_tokens,
+        no_stream: wishes.no_stream,
+        timeouts: wishes.timeouts.as_ref(),
+    };
+    if let Some(model) = &wishes.model {
+        source.model = Some(model);
+    }
+    if wishes.provider.is_some() || wishes.base_url.is_some() {
+        // Another place has another key.
+        source.provider = wishes.provider.as_deref();
+        source.base_url = wishes.base_url.as_deref();
+        (source.api_key, source.api_key_env, source.api_mode) = (None, None, None);
+    }
+    resolve(&source, &cache_of(config), environment)
+}
+
+/// Where things that can be asked again are kept.
+pub(super) fn cache_of(config: &Config) -> Option<PathBuf> {
+    Some(config.path().parent()?.join("cache"))
+}
+
+/// Opens what a section leads to.
+pub(super) fn resolve(
+    source: &Source<'_>,
+    cache: &Option<PathBuf>,
+    environment: &Environment<'_>,
+) -> Result<Opened, NoModel> {
+    let expand = |key, text: Option<&str>| match text.map(str::trim).filter(|text| !text.is_empty())
+    {
+        None => Ok(None),
+        Some(text) => match environment.expand(text) {
+            Ok(text) => Ok(Some(text.into_owned()).filter(|text| !text.is_empty())),
+            Err(variable) => Err(NoModel::Variable { key, variable }),
+        },
+    };
+    let model = expand("model.default", source.model)?;
+    let provider = expand("model.provider", source.provider)?;
+    let base_url = expand("model.base_url", source.base_url)?;
+    let provider = provider.filter(|name| !name.eq_ignore_ascii_case("auto"));
+
+    if let Some(name) = provider.as_deref()
+        && let Some(script) = script_of(name, base_url.as_deref())
+    {
+        return scripted(script, model, source.max_tokens);
+    }
+    if let Some(mode) = expand("model.api_mode", source.api_mode)?
+        && !["auto", "openai", "chat", CHAT_COMPLETIONS].contains(&&*mode.to_ascii_lowercase())
+    {
+        return Err(NoModel::Dialect(mode));
+    }
+    let model = model.ok_or(NoModel::Unset)?;
+    let place = Place::find(provider.as_deref(), base_url, &model, environment)?;
+    let own_key = source.api_key.map(Secret::expose);
+    let (key, key_variable) = match expand("model.api_key", own_key)? {
+        Some(key) => (Some(key), None),
+        None => place.key(source.api_key_env, environment)?,
+    };
+    let mut options = HttpOptions::new(place.base_url.clone());
+    if let Some(timeouts) = source.timeouts {
+        options.timeouts.clone_from(timeouts);
+    } else {
+        limits_of(environment, &mut options.timeouts);
+    }
+    options.key = key.map(Secret::new);
+    options.key_variable = key_variable;
+    options.stream = !source.no_stream;
+    options.max_tokens = source.max_tokens;
+    options.cache.clone_from(cache);
+    let http = Arc::new(HttpProvider::new(options)?);
+    if http.is_worth_warming() {
+        let http = Arc::clone(&http);
+        // Without a thread the first request does it.
+        let _ = std::thread::Builder::new()
+            .name("hermes-certificates".into())
+            .spawn(move || http.warm_up());
+    }
+    Ok(Opened {
+        provider: http,
+        model,
+        provider_name: place.name.to_owned(),
+        base_url: place.base_url,
+        api_mode: CHAT_COMPLETIONS.to_owned(),
+        max_tokens: source.max_tokens,
+    })
+}
+
+/// The script of a scripted provider; `None` if it is none, `Some("")` if it has none.
+fn script_of<'s>(name: &'s str, base_url: Option<&'s str>) -> Option<&'s str> {
+    if let Some(file) = name.strip_prefix("scripted:") {
+        return Some(file.trim());
+    }
+    name.eq_ignore_ascii_case("scripted").then(|| {
+        let file = base_url.unwrap_or_default();
+        // Left over from the provider before: no file has such a name.
+        if file.contains("://") { "" } else { file }
+    })
+}
+
+fn scripted(file: &str, model: Option<String>, max_tokens: Option<u64>) -> Result<Opened, NoModel> {
+    let provider = if file.is_empty() {
+        Scripted::new()
+    } else {
+        Scripted::read(Path::new(file))?
+    };
+    Ok(Opened {
+        provider: Arc::new(provider),
+        model: model.unwrap_or_else(|| "scripted".to_owned()),
+        provider_name: "scripted".to_owned(),
+        base_url: String::new(),
+        api_mode: CHAT_COMPLETIONS.to_owned(),
+        max_tokens,
+    })
+}
+
+/// Where requests go.
+struct Place {
+    name: &'static str,
+    base_url: String,
+    known: Option<&'static Known>,
+    /// The address is not the provider's own, so that it may want no key.
+    elsewhere: bool,
+}
+
+impl Place {
+    fn find(
+        provider: Option<&str>,
+        base_url: Option<String>,
+        model: &str,
+        environment: &Environment<'_>,
+    ) -> Result<Self, NoModel> {
+        let named = provider.and_then(names::named);
+        if let Some(base_url) = base_url {
+            // A key goes only to its own provider's host, or where the configuration says so.
+            let known = names::at_host(names::host_of(&base_url));
+            let name = named.or(known).map_or("custom", |known| known.names[0]);
+            return Ok(Self {
+                name,
+                base_url,
+                known: known.or(named),
+                elsewhere: known.is_none(),
+            });
+        }
+        if let Some(name) = provider
+            && named.is_none()
+        {
+            let all = names::PROVIDERS
+                .iter()
+                .flat_map(|known| known.names.iter().copied());
+            let similar = all
+                .map(|known| {
+                    (
+                        strsim::damerau_levenshtein(&name.to_ascii_lowercase(), known),
+                        known,
+                    )
+                })
+                .filter(|(distance, _)| *distance <= 2)
+                .min()
+                .map(|(_, known)| known);
+            return Err(NoModel::UnknownProvider {
+                name: name.to_owned(),
+                similar,
+            });
+        }
+        let known = match named {
+            Some(known) => known,
+            None => Self::by_environment(model, environment)?,
+        };
+        let other = known.address.and_then(|variable| environment.get(variable));
+        Ok(Self {
+            name: known.names[0],
+            elsewhere: other.is_some(),
+            base_url: other.unwrap_or_else(|| known.base_url.to_owned()),
+            known: Some(known),
+        })
+    }
+
+    /// Nothing is said about the place: the model's name and the keys that are there decide.
+    fn by_environment(
+        model: &str,
+        environment: &Environment<'_>,
+    ) -> Result<&'static Known, NoModel> {
+        let usable = |known: &&'static Known| {
+            known.keys.iter().any(|key| environment.get(key).is_some())
+                || (known.address == Some("OPENAI_BASE_URL")
+                    && environment.get("OPENAI_BASE_URL").is_some())
+        };
+        let maker = names::maker_of(model).filter(usable);
+        // `vendor/model` is how OpenRouter, first in the list, names models.
+        let found = maker.or_else(|| names::PROVIDERS.iter().find(usable));
+        found.ok_or_else(|| NoModel::NoKey {
+            provider: format!("a provider for {model}"),
+            variables: "OPENROUTER_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY".to_owned(),
+        })
+    }
+
+    /// The key, and the variable that it came from or would come from.
+    fn key(
+        &self,
+        variable: Option<&str>,
+        environment: &Environment<'_>,
+    ) -> Result<(Option<String>, Option<String>), NoModel> {
+        if let Some(variable) = variable.map(str::trim).filter(|name| !name.is_empty()) {
+            // Some write it as a reference.
+            let variable = variable.trim_start_matches("${").trim_end_matches('}');
+            return match environment.get(variable) {
+                Some(key) => Ok((Some(key), Some(variable.to_owned()))),
+                None => Err(NoModel::Variable {
+                    key: "model.api_key_env",
+                    variable: variable.to_owned(),
+                }),
+            };
+        }
+        let Some(known) = self.known else {
+            return Ok((None, None));
+        };
+        let found = known
+            .keys
+            .iter()
+            .find_map(|name| Some((environment.get(name)?, (*name).to_owned())));
+        match found {
+            Some((key, variable)) => Ok((Some(key), Some(variable))),
+            None if known.keys.is_empty() || self.elsewhere => {
+                Ok((None, known.keys.first().map(|name| (*name).to_owned())))
+            }
+            None => Err(NoModel::NoKey {
+                provider: self.name.to_owned(),
+                variables: known.keys.join(" or "),
+            }),
+        }
+    }
+}
+
+/// `HERMES_STREAM_READ_TIMEOUT` and `HERMES_API_TIMEOUT`, in seconds.
+fn limits_of(environment: &Environment<'_>, timeouts: &mut HttpTimeouts) {
+    let seconds = |name| {
+        let seconds: f64 = environment.get(name)?.parse().ok()?;
+        let limit = std::time::Duration::try_from_secs_f64(seconds).ok()?;
+        (!limit.is_zero()).then_some(limit)
+    };
+    if let Some(limit) = seconds("HERMES_STREAM_READ_TIMEOUT") {
+        timeouts.first_byte = limit;
+        timeouts.idle = limit;
+    }
+    if let Some(limit) = seconds("HERMES_API_TIMEOUT") {
+        timeouts.whole = limit;
+    }
+}
+
+#[cfg(test)]
+mod tests;
