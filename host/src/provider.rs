@@ -185,5 +185,3 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-mod standin;
-pub use standin::*;

@@ -93,19 +93,19 @@ impl Host {
             .map(ToString::to_string)
             .collect();
         let opened = match options.provider {
-            Some(provider) => provider::Opened {
-                model: options
+            Some(provider) => {
+                let model = options
                     .model
                     .or_else(|| config.model().default.clone())
-                    .unwrap_or_else(|| provider.name().to_owned()),
-                provider,
-                completer: None,
-            },
+                    .unwrap_or_else(|| provider.name().to_owned());
+                provider::Opened::of(provider, model)
+            }
             None => provider::open(
                 &config,
                 &options.home,
                 &provider::Wishes {
                     model: options.model,
+                    ..provider::Wishes::default()
                 },
             )?,
         };
@@ -113,8 +113,9 @@ impl Host {
             provider,
             model,
             completer,
+            ..
         } = opened;
-        let window = provider::window(&config, &options.home, &*provider, &model);
+        let window = provider::window(&config, &*provider, &model);
         warnings.extend(window.warning);
         let name = match (&options.engine, options.safe_mode) {
             (_, true) => BUILT_IN_ENGINE.to_owned(),
@@ -233,12 +234,7 @@ impl Host {
     /// The window of a model and what there is to say about it.
     pub(super) fn window(&self, model: &str) -> provider::Window {
         let inner = &self.inner;
-        provider::window(
-            inner.registry.config(),
-            &inner.home,
-            &*inner.provider,
-            model,
-        )
+        provider::window(inner.registry.config(), &*inner.provider, model)
     }
 
     pub(super) fn model_info(&self, model: &str, window: u64) -> ModelInfo {

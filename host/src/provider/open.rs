@@ -1,6 +1,7 @@
 //! From the configuration to a provider.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::environment::Environment;
@@ -8,7 +9,8 @@ use super::http::{AddressError, HttpTimeouts};
 use super::names::{self, Known};
 use super::scripted::ScriptError;
 use super::{HttpOptions, HttpProvider, Provider, Scripted};
-use crate::config::{Config, Secret};
+use crate::config::{Config, HermesHome, Secret};
+use crate::engine::Completer;
 
 /// What the caller wants other than the configuration says.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +28,7 @@ pub struct Wishes {
 }
 
 /// A provider, and what it was made of.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Opened {
     /// The provider.
     pub provider: Arc<dyn Provider>,
@@ -40,6 +42,35 @@ pub struct Opened {
     pub api_mode: String,
     /// `model.max_tokens`.
     pub max_tokens: Option<u64>,
+    /// The model behind an engine's `complete`.
+    pub completer: Option<Arc<dyn Completer>>,
+}
+
+impl Opened {
+    /// A provider that was made elsewhere. Engines get no model of their own with it.
+    #[must_use]
+    pub fn of(provider: Arc<dyn Provider>, model: String) -> Self {
+        Self {
+            provider_name: provider.name().to_owned(),
+            provider,
+            model,
+            base_url: String::new(),
+            api_mode: CHAT_COMPLETIONS.to_owned(),
+            max_tokens: None,
+            completer: None,
+        }
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("provider_name", &self.provider_name)
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The only dialect that is spoken.
@@ -103,8 +134,8 @@ fn hint(similar: &Option<&'static str>) -> String {
 ///
 /// # Errors
 /// There is no model, or no way to it; the sentence says what to set.
-pub fn open(config: &Config, wishes: &Wishes) -> Result<Opened, NoModel> {
-    open_with(config, wishes, &Environment::of_process())
+pub fn open(config: &Config, home: &HermesHome, wishes: &Wishes) -> Result<Opened, NoModel> {
+    open_with(config, home, wishes, &Environment::of_process())
 }
 
 /// The keys of a section that leads to a model.
@@ -123,6 +154,7 @@ pub(super) struct Source<'a> {
 
 fn open_with(
     config: &Config,
+    home: &HermesHome,
     wishes: &Wishes,
     environment: &Environment<'_>,
 ) -> Result<Opened, NoModel> {
@@ -147,18 +179,13 @@ fn open_with(
         source.base_url = wishes.base_url.as_deref();
         (source.api_key, source.api_key_env, source.api_mode) = (None, None, None);
     }
-    resolve(&source, &cache_of(config), environment)
-}
-
-/// Where things that can be asked again are kept.
-pub(super) fn cache_of(config: &Config) -> Option<PathBuf> {
-    Some(config.path().parent()?.join("cache"))
+    resolve(&source, &home.path().join("cache"), environment)
 }
 
 /// Opens what a section leads to.
 pub(super) fn resolve(
     source: &Source<'_>,
-    cache: &Option<PathBuf>,
+    cache: &Path,
     environment: &Environment<'_>,
 ) -> Result<Opened, NoModel> {
     let expand = |key, text: Option<&str>| match text.map(str::trim).filter(|text| !text.is_empty())
@@ -201,7 +228,7 @@ pub(super) fn resolve(
     options.key_variable = key_variable;
     options.stream = !source.no_stream;
     options.max_tokens = source.max_tokens;
-    options.cache.clone_from(cache);
+    options.cache = Some(cache.to_owned());
     let http = Arc::new(HttpProvider::new(options)?);
     if http.is_worth_warming() {
         let http = Arc::clone(&http);
@@ -217,6 +244,7 @@ pub(super) fn resolve(
         base_url: place.base_url,
         api_mode: CHAT_COMPLETIONS.to_owned(),
         max_tokens: source.max_tokens,
+        completer: None,
     })
 }
 
@@ -245,6 +273,7 @@ fn scripted(file: &str, model: Option<String>, max_tokens: Option<u64>) -> Resul
         base_url: String::new(),
         api_mode: CHAT_COMPLETIONS.to_owned(),
         max_tokens,
+        completer: None,
     })
 }
 

@@ -2,7 +2,13 @@ use super::*;
 
 fn opened(yaml: &str, variables: &[(&str, &str)]) -> Result<Opened, String> {
     let config = Config::from_text(yaml.as_bytes(), Path::new("/nowhere/config.yaml"));
-    open_with(&config, &Wishes::default(), &Environment::of(variables)).map_err(|no| no.to_string())
+    open_with(
+        &config,
+        &HermesHome::at("/nowhere"),
+        &Wishes::default(),
+        &Environment::of(variables),
+    )
+    .map_err(|no| no.to_string())
 }
 
 fn place(yaml: &str, variables: &[(&str, &str)]) -> (String, String) {
@@ -113,7 +119,13 @@ fn wishes_win_and_take_no_foreign_key_along() {
         base_url: Some("http://127.0.0.1:1/v1".into()),
         ..Wishes::default()
     };
-    let opened = open_with(&config, &wishes, &Environment::of(&[])).expect("opened");
+    let opened = open_with(
+        &config,
+        &HermesHome::at("/nowhere"),
+        &wishes,
+        &Environment::of(&[]),
+    )
+    .expect("opened");
     assert_eq!(
         (&*opened.model, &*opened.provider_name),
         ("other", "custom")
