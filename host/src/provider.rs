@@ -6,6 +6,7 @@
 
 mod assemble;
 mod classify;
+pub mod complete;
 mod environment;
 pub mod http;
 pub mod models;
@@ -18,6 +19,7 @@ pub mod scripted;
 mod sse;
 mod usage;
 
+pub use complete::ModelCompleter;
 pub use http::{HttpOptions, HttpProvider};
 pub use models::{Window, WindowSource, window};
 pub use open::{NoModel, Opened, Wishes, open};

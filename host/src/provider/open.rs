@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::http::{AddressError, HttpTimeouts};
 use super::names::{self, Known};
 use super::scripted::ScriptError;
-use super::{HttpOptions, HttpProvider, Provider, Scripted};
+use super::{HttpOptions, HttpProvider, ModelCompleter, Provider, Scripted};
 use crate::config::{Config, HermesHome, Secret};
 use crate::engine::Completer;
 
@@ -150,6 +150,8 @@ pub(super) struct Source<'a> {
     pub(super) max_tokens: Option<u64>,
     pub(super) no_stream: bool,
     pub(super) timeouts: Option<&'a HttpTimeouts>,
+    /// It will be used at once.
+    pub(super) warm_up: bool,
 }
 
 fn open_with(
@@ -169,6 +171,7 @@ fn open_with(
         max_tokens: own.max_tokens,
         no_stream: wishes.no_stream,
         timeouts: wishes.timeouts.as_ref(),
+        warm_up: true,
     };
     if let Some(model) = &wishes.model {
         source.model = Some(model);
@@ -179,7 +182,13 @@ fn open_with(
         source.base_url = wishes.base_url.as_deref();
         (source.api_key, source.api_key_env, source.api_mode) = (None, None, None);
     }
-    resolve(&source, &home.path().join("cache"), environment)
+    let mut opened = resolve(&source, &home.path().join("cache"), environment)?;
+    let (completer, warnings) = ModelCompleter::of_config(config, home, &opened, environment);
+    opened.completer = completer.map(|completer| Arc::new(completer) as Arc<dyn Completer>);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(opened)
 }
 
 /// Opens what a section leads to.
@@ -230,7 +239,7 @@ pub(super) fn resolve(
     options.max_tokens = source.max_tokens;
     options.cache = Some(cache.to_owned());
     let http = Arc::new(HttpProvider::new(options)?);
-    if http.is_worth_warming() {
+    if source.warm_up && http.is_worth_warming() {
         let http = Arc::clone(&http);
         // Without a thread the first request does it.
         let _ = std::thread::Builder::new()
