@@ -10,6 +10,8 @@ mod cancel;
 mod complete;
 #[path = "provider/errors.rs"]
 mod errors;
+#[path = "provider/figures.rs"]
+mod figures;
 #[path = "provider/manners.rs"]
 mod manners;
 #[path = "provider/property.rs"]

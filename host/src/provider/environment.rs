@@ -1,7 +1,15 @@
 //! Variables of the environment, and `${NAME}` in values of the configuration.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use crate::config::HermesHome;
+
+/// A longer file of variables is not read to its end.
+const MOST: u64 = 1 << 20;
 
 type LookUp<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
@@ -9,9 +17,23 @@ type LookUp<'a> = dyn Fn(&str) -> Option<String> + 'a;
 pub(super) struct Environment<'a>(Box<LookUp<'a>>);
 
 impl<'a> Environment<'a> {
-    /// The variables of this process.
-    pub(super) fn of_process() -> Self {
-        Self(Box::new(|name| std::env::var(name).ok()))
+    /// The variables of this process, and those that `.env` in the user's folder adds to them.
+    pub(super) fn of_process(home: &HermesHome) -> Self {
+        let file = home.path().join(".env");
+        let added = OnceCell::new();
+        Self(Box::new(move |name| {
+            let value = std::env::var(name)
+                .ok()
+                .filter(|value| !value.trim().is_empty());
+            value.or_else(|| {
+                let added = added.get_or_init(|| read(&file));
+                added
+                    .iter()
+                    .rev()
+                    .find(|(key, _)| key == name)
+                    .map(|(_, value)| value.clone())
+            })
+        }))
     }
 
     #[cfg(test)]
@@ -53,6 +75,38 @@ impl<'a> Environment<'a> {
     }
 }
 
+/// The lines `NAME=value` of a file, with or without `export` and quotes; none if it cannot be read.
+fn read(file: &Path) -> Vec<(String, String)> {
+    let mut text = String::new();
+    let regular = std::fs::metadata(file).is_ok_and(|data| data.is_file());
+    if let (true, Ok(file)) = (regular, std::fs::File::open(file)) {
+        let mut bytes = Vec::new();
+        let _ = file.take(MOST).read_to_end(&mut bytes);
+        text = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    text.lines().filter_map(pair).collect()
+}
+
+fn pair(line: &str) -> Option<(String, String)> {
+    let line = line.trim_start_matches('\u{feff}').trim();
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, value) = line.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() || name.starts_with('#') {
+        return None;
+    }
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote)
+            && let Some(end) = inner.find(quote)
+        {
+            return Some((name.to_owned(), inner[..end].to_owned()));
+        }
+    }
+    // A comment begins behind a blank.
+    let value = value.split(" #").next().unwrap_or(value).trim_end();
+    Some((name.to_owned(), value.to_owned()))
+}
+
 impl fmt::Debug for Environment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Environment(…)")
@@ -62,6 +116,21 @@ impl fmt::Debug for Environment<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_adds_what_the_process_does_not_have() {
+        let home = tempfile::tempdir().expect("a folder");
+        let text = "# keys\nexport HERMES_T_A = 'a b' # x\nHERMES_T_B=b # x\nPATH=wrong\nHERMES_T_C=\"c#1\"\n=x\nno\n";
+        std::fs::write(home.path().join(".env"), text).expect("written");
+        let env = Environment::of_process(&HermesHome::at(home.path()));
+        assert_eq!(env.get("HERMES_T_A").as_deref(), Some("a b"));
+        assert_eq!(env.get("HERMES_T_B").as_deref(), Some("b"));
+        assert_eq!(env.get("HERMES_T_C").as_deref(), Some("c#1"));
+        assert_ne!(env.get("PATH").as_deref(), Some("wrong"));
+        assert_eq!(env.get("# keys"), None);
+        let none = Environment::of_process(&HermesHome::at("/nowhere"));
+        assert_eq!(none.get("HERMES_T_A"), None);
+    }
 
     #[test]
     fn names_are_replaced_and_missing_ones_are_named() {

@@ -135,7 +135,7 @@ fn hint(similar: &Option<&'static str>) -> String {
 /// # Errors
 /// There is no model, or no way to it; the sentence says what to set.
 pub fn open(config: &Config, home: &HermesHome, wishes: &Wishes) -> Result<Opened, NoModel> {
-    open_with(config, home, wishes, &Environment::of_process())
+    open_with(config, home, wishes, &Environment::of_process(home))
 }
 
 /// The keys of a section that leads to a model.

@@ -95,6 +95,8 @@ impl Request {
     /// Whether it asks for a stream.
     #[must_use]
     pub fn wants_stream(&self) -> bool {
-        serde_json::from_slice::<Value>(&self.body).is_ok_and(|body| body["stream"] == true)
+        // Inside a text the quotes would be escaped.
+        std::str::from_utf8(&self.body)
+            .is_ok_and(|body| body.contains("\"stream\":true") || body.contains("\"stream\": true"))
     }
 }
