@@ -18,5 +18,7 @@ mod manners;
 mod property;
 #[path = "provider/support.rs"]
 mod support;
+#[path = "provider/tls.rs"]
+mod tls;
 #[path = "provider/window.rs"]
 mod window;
