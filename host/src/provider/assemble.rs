@@ -276,7 +276,13 @@ impl Assembly {
             notes.push("the arguments of a tool call are no complete JSON".to_owned());
         }
         let finish = match self.finish.as_deref() {
-            Some("length" | "max_tokens" | "max_output_tokens" | "model_length") => Finish::Length,
+            Some(
+                "length"
+                | "max_tokens"
+                | "max_output_tokens"
+                | "model_length"
+                | "model_context_window_exceeded",
+            ) => Finish::Length,
             Some("content_filter" | "safety" | "SAFETY" | "recitation") => Finish::Filter,
             _ if !calls.list.is_empty() => Finish::ToolCalls,
             _ => Finish::Stop,

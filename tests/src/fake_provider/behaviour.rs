@@ -26,6 +26,8 @@ pub(super) enum Plan {
     By(Arc<dyn Fn(&Request) -> Behaviour + Send + Sync>),
     /// Nothing at all, until the server is dropped or the client goes.
     Silence,
+    /// Nothing but these bytes, again and again, until the server is dropped or the client goes.
+    Alive(Vec<u8>),
     /// The connection is reset before any answer.
     Refuse,
 }
@@ -100,6 +102,12 @@ impl Behaviour {
     #[must_use]
     pub fn stall() -> Self {
         Self::of(Plan::Silence)
+    }
+
+    /// A stream of nothing but these bytes every few milliseconds, until the server is dropped.
+    #[must_use]
+    pub fn alive(bytes: &[u8]) -> Self {
+        Self::of(Plan::Alive(bytes.to_owned()))
     }
 
     /// The connection is reset before any answer.
@@ -252,6 +260,7 @@ impl fmt::Debug for Behaviour {
             Plan::Events(events) => format!("{} events", events.len()),
             Plan::By(_) => "by a function".to_owned(),
             Plan::Silence => "silence".to_owned(),
+            Plan::Alive(_) => "signs of life".to_owned(),
             Plan::Refuse => "a reset".to_owned(),
         };
         write!(f, "Behaviour({}, {plan})", self.status)

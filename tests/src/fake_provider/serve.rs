@@ -59,6 +59,14 @@ impl Connection {
                 self.silence();
                 Ok(false)
             }
+            Plan::Alive(bytes) => {
+                self.stream_head(behaviour)?;
+                while !self.shared.is_stopped() {
+                    self.chunk(bytes)?;
+                    self.sleep(Duration::from_millis(5));
+                }
+                Ok(false)
+            }
             Plan::Refuse => self.reset(),
             Plan::Raw(bytes) => {
                 self.head(behaviour, &format!("Content-Length: {}\r\n", bytes.len()))?;

@@ -100,9 +100,22 @@ fn silence_ends_at_its_limit() {
 #[test]
 fn signs_of_life_alone_do_not_hold_forever() {
     let pair = Pair::with(|options| options.timeouts.whole = Duration::from_millis(200));
-    pair.server.push(Behaviour::by(|_| Behaviour::raw(b"")));
-    let failure = pair.send(&hermes::provider::Cancel::new()).failure();
-    assert_eq!(failure.kind, FailureKind::BadAnswer, "{failure}");
+    for sign in [": still there\n\n", "\n", " ", "event: ping\n"] {
+        let start = Instant::now();
+        let failure = pair.ask(Behaviour::alive(sign.as_bytes())).failure();
+        assert_eq!(failure.kind, FailureKind::Stalled, "{sign:?}: {failure}");
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_whole_answer_that_is_cut_is_none() {
+    let pair = Pair::with(|options| options.stream = false);
+    let failure = pair
+        .ask(Behaviour::text("one two").reset_after(0))
+        .failure();
+    assert_eq!(failure.kind, FailureKind::Connection, "{failure}");
+    assert_eq!(failure.partial, None);
 }
 
 // case: 28

@@ -54,7 +54,7 @@ impl Exchange<'_> {
             Err(stop) => return Err(self.stopped(stop, Assembly::default())),
         };
         if response.status().is_success() {
-            self.answer(response, on).await
+            self.answer(response, patience, on).await
         } else {
             Err(self.refusal(response).await)
         }
@@ -63,6 +63,7 @@ impl Exchange<'_> {
     async fn answer(
         &self,
         mut response: Response,
+        patience: Duration,
         on: &mut dyn FnMut(Delta<'_>),
     ) -> Result<Reply, Box<Failure>> {
         let mut assembly = Assembly::default();
@@ -78,7 +79,7 @@ impl Exchange<'_> {
             } else if begun {
                 self.timeouts.idle
             } else {
-                self.timeouts.first_byte
+                patience
             };
             let part = match self.bounded(limit, response.chunk()).await {
                 Ok(Ok(Some(part))) => part,
@@ -94,6 +95,10 @@ impl Exchange<'_> {
                     .count();
                 part = &part[blank..];
                 if part.is_empty() {
+                    // Blanks, too, are but signs of life.
+                    if progress.elapsed() > self.timeouts.whole {
+                        break Some(Stop::Stalled(self.timeouts.whole));
+                    }
                     continue;
                 }
                 begun = true;
