@@ -224,6 +224,11 @@ impl Assembly {
         self.done
     }
 
+    /// Whether the provider has said what the request used.
+    pub(super) fn usage_said(&self) -> bool {
+        self.usage.is_some()
+    }
+
     /// The error that came instead of an answer, or in the middle of it.
     pub(super) fn take_error(&mut self) -> Option<Value> {
         self.error.take()

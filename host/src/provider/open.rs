@@ -182,6 +182,16 @@ fn open_with(
         source.base_url = wishes.base_url.as_deref();
         (source.api_key, source.api_key_env, source.api_mode) = (None, None, None);
     }
+    let listed = source.provider.and_then(|name| Listed::find(config, name));
+    if let (Some(listed), None) = (&listed, source.base_url) {
+        source.provider = Some("custom");
+        source.base_url = Some(&listed.base_url);
+        source.model = source.model.or(listed.model.as_deref());
+        if source.api_key.is_none() && source.api_key_env.is_none() {
+            source.api_key = listed.api_key.as_ref();
+            source.api_key_env = listed.api_key_env.as_deref();
+        }
+    }
     let mut opened = resolve(&source, &home.path().join("cache"), environment)?;
     let (completer, warnings) = ModelCompleter::of_config(config, home, &opened, environment);
     opened.completer = completer.map(|completer| Arc::new(completer) as Arc<dyn Completer>);
@@ -189,6 +199,36 @@ fn open_with(
         tracing::warn!("{warning}");
     }
     Ok(opened)
+}
+
+/// An entry of `custom_providers`: a place that the user has given a name.
+struct Listed {
+    base_url: String,
+    model: Option<String>,
+    api_key: Option<Secret>,
+    api_key_env: Option<String>,
+}
+
+impl Listed {
+    fn find(config: &Config, name: &str) -> Option<Self> {
+        let name = name.trim();
+        let name = name.strip_prefix("custom:").unwrap_or(name);
+        let list = config.get("custom_providers")?;
+        let mut entries = list.as_array()?.iter();
+        let entry = entries.find(|entry| {
+            let own = entry.get("name").and_then(serde_json::Value::as_str);
+            own.is_some_and(|own| own.trim().eq_ignore_ascii_case(name))
+        })?;
+        let text = |key| Some(entry.get(key)?.as_str()?.trim().to_owned());
+        Some(Self {
+            base_url: text("base_url").filter(|url| !url.is_empty())?,
+            model: text("model"),
+            api_key: text("api_key")
+                .filter(|key| !key.is_empty())
+                .map(Secret::new),
+            api_key_env: text("api_key_env").or_else(|| text("key_env")),
+        })
+    }
 }
 
 /// Opens what a section leads to.

@@ -19,6 +19,8 @@ const LONGEST_BODY: usize = 64 << 20;
 const LONGEST_ERROR: usize = 256 << 10;
 /// How long the rest of a stream (figures, its end) is waited for after the model has stopped.
 const AFTER_STOP: Duration = Duration::from_secs(5);
+/// The same when the figures are there already.
+const AFTER_FIGURES: Duration = Duration::from_millis(250);
 /// How long the end of a connection's answer is waited for, so that the connection can be used again.
 const LAST_CHUNK: Duration = Duration::from_millis(20);
 
@@ -75,7 +77,12 @@ impl Exchange<'_> {
         let mut progress = Instant::now();
         let stop = loop {
             let limit = if assembly.is_complete() {
-                AFTER_STOP.min(self.timeouts.idle)
+                let rest = if assembly.usage_said() {
+                    AFTER_FIGURES
+                } else {
+                    AFTER_STOP
+                };
+                rest.min(self.timeouts.idle)
             } else if begun {
                 self.timeouts.idle
             } else {

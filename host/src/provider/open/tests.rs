@@ -45,6 +45,27 @@ fn the_model_s_place_is_found() {
 }
 
 #[test]
+fn a_place_may_have_a_name_of_the_user_s() {
+    let list = "custom_providers:\n  - name: Lab\n    base_url: http://lab:1/v1\n    api_key: k\n    model: big\n";
+    for name in ["lab", "custom:Lab"] {
+        let opened =
+            opened(&format!("model:\n  provider: \"{name}\"\n{list}"), &[]).expect("opened");
+        assert_eq!(
+            (&*opened.base_url, &*opened.model),
+            ("http://lab:1/v1", "big")
+        );
+        assert!(format!("{:?}", opened.provider).contains("has_key: true"));
+    }
+    assert!(
+        opened(
+            &format!("model:\n  default: m\n  provider: other\n{list}"),
+            &[]
+        )
+        .is_err()
+    );
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let no = |yaml, variables: &[(&str, &str)]| opened(yaml, variables).expect_err("no model");
     let unset = no("", &[("OPENAI_API_KEY", "k")]);
