@@ -113,7 +113,10 @@ impl Host {
             provider,
             model,
             completer,
-            ..
+            provider_name,
+            base_url,
+            api_mode,
+            max_tokens,
         } = opened;
         let window = provider::window(&config, &*provider, &model);
         warnings.extend(window.warning);
@@ -125,7 +128,14 @@ impl Host {
         let folders = DataFolders::Home(options.home.clone());
         let registry = Registry::new(options.home.clone(), config, folders, window.tokens)
             .map_err(HostError::Engine)?
-            .with_completer(completer);
+            .with_completer(completer)
+            .with_model(ModelInfo {
+                provider: provider_name,
+                base_url,
+                api_mode,
+                max_output_tokens: max_tokens.unwrap_or(0),
+                ..ModelInfo::default()
+            });
         let selected = registry
             .select(&name)
             .map_err(|fault| HostError::Engine(fault.to_string()))?;

@@ -44,6 +44,8 @@ pub struct Registry {
     built_in: EngineModule,
     folders: DataFolders,
     completer: Option<Arc<dyn Completer>>,
+    /// Where models are asked for; their name and window come with each.
+    model: ModelInfo,
     context_length: u64,
     /// Changes to the built-in's settings: `protect_first_n`, `protect_last_n`.
     overrides: Vec<(&'static str, u64)>,
@@ -71,6 +73,14 @@ impl Registry {
         folders: DataFolders,
         context_length: u64,
     ) -> Result<Self, String> {
+        let main = config.model();
+        let model = ModelInfo {
+            provider: main.provider.clone().unwrap_or_default(),
+            base_url: main.base_url.clone().unwrap_or_default(),
+            api_mode: main.api_mode.clone().unwrap_or_default(),
+            max_output_tokens: main.max_tokens.unwrap_or(0),
+            ..ModelInfo::default()
+        };
         Ok(Registry {
             built_in: EngineModule::from_static(hermes_compressor::module())
                 .map_err(|error| format!("the built-in engine cannot be used: {error}"))?,
@@ -79,6 +89,7 @@ impl Registry {
             config,
             folders,
             completer: None,
+            model,
             context_length,
             overrides: Vec::new(),
             warnings: Mutex::default(),
@@ -89,6 +100,13 @@ impl Registry {
     #[must_use]
     pub fn with_completer(mut self, completer: Option<Arc<dyn Completer>>) -> Self {
         self.completer = completer;
+        self
+    }
+
+    /// Says where models are really asked for, where that is more than the configuration says.
+    #[must_use]
+    pub fn with_model(mut self, model: ModelInfo) -> Self {
+        self.model = model;
         self
     }
 
@@ -134,26 +152,21 @@ impl Registry {
     /// What an engine is told of a model with this window.
     #[must_use]
     pub fn model_info(&self, model: &str, context_length: u64) -> ModelInfo {
-        let main = self.config.model();
         let thresholds = &self.config.compression().model_thresholds;
-        let provider = main.provider.clone().unwrap_or_default();
         ModelInfo {
-            threshold_percent: resolve_model_threshold(thresholds, model, &provider),
+            threshold_percent: resolve_model_threshold(thresholds, model, &self.model.provider),
             model_thresholds: if thresholds.is_empty() {
                 String::new()
             } else {
                 serde_json::Value::Object(thresholds.clone()).to_string()
             },
             model: model.to_owned(),
-            provider,
-            base_url: main.base_url.clone().unwrap_or_default(),
-            api_mode: main.api_mode.clone().unwrap_or_default(),
             context_length,
-            max_output_tokens: main.max_tokens.unwrap_or(0),
             helper_context_length: self
                 .completer
                 .as_ref()
                 .map_or(0, |completer| completer.context_length()),
+            ..self.model.clone()
         }
     }
 

@@ -148,7 +148,7 @@ impl Toolbox {
                 "the arguments are no valid JSON ({why}); were they cut off? Send the whole call again"
             ));
         }
-        engine.handle.tool_call(ToolRequest {
+        engine.tool_call(ToolRequest {
             name: call.name.to_owned(),
             arguments: arguments.to_owned(),
             tool_call_id: call.id.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::port::{Choice, Engine};
 use crate::engine::{
     CompressRequest, Decision, Emission, EngineFault, EngineHandle, EngineState, MessageList,
-    ModelInfo, PassControl, PassOutcome, Serving, SessionInfo, Slot, TurnInfo, Usage,
+    ModelInfo, PassControl, PassOutcome, Serving, SessionInfo, Slot, ToolRequest, TurnInfo, Usage,
 };
 
 /// An agent's engine with the time its passes may take.
@@ -46,9 +46,24 @@ impl AgentEngine {
         self.watcher = Some(watcher);
     }
 
-    /// Runs a pass that the watcher can stop.
-    fn steered<T>(&mut self, run: impl FnOnce(&mut EngineHandle, &PassControl) -> T) -> T {
-        let control = PassControl::new(self.timeout, self.ceiling);
+    /// Runs one of the engine's tools; the watcher can stop it as it can stop a pass.
+    pub fn tool_call(&mut self, tool: ToolRequest) -> String {
+        let control = self.handle.tool_control();
+        self.steered(control, |handle, control| {
+            handle.steered_tool_call(tool, control)
+        })
+    }
+
+    fn pass_control(&self) -> PassControl {
+        PassControl::new(self.timeout, self.ceiling)
+    }
+
+    /// Runs a call that the watcher can stop.
+    fn steered<T>(
+        &mut self,
+        control: PassControl,
+        run: impl FnOnce(&mut EngineHandle, &PassControl) -> T,
+    ) -> T {
         if let Some(watcher) = &self.watcher {
             watcher(Some(&control));
         }
@@ -116,11 +131,15 @@ impl Engine for AgentEngine {
     }
 
     fn compress(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
-        self.steered(|handle, control| handle.compress(request, control))
+        self.steered(self.pass_control(), |handle, control| {
+            handle.compress(request, control)
+        })
     }
 
     fn compress_with_builtin(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
-        self.steered(|handle, control| handle.compress_with_builtin(request, control))
+        self.steered(self.pass_control(), |handle, control| {
+            handle.compress_with_builtin(request, control)
+        })
     }
 
     fn pass_result(&mut self, pass_id: &str, outcome: PassOutcome) {

@@ -198,7 +198,7 @@ impl EngineHandle {
         control: &PassControl,
     ) -> Result<Success, EngineFault> {
         // Idle work has no time of its own, but must not hold up the thread that waits to cancel it.
-        let here = slot == Slot::Compress && control.timeout().is_none();
+        let here = slot != Slot::Idle && control.timeout().is_none();
         let control = Arc::new(CallControl::steered(control));
         self.ask_with(slot, args, emitted, control, here)
     }

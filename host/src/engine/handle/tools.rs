@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::EngineHandle;
 use crate::engine::args::SlotArgs;
-use crate::engine::{EngineFault, FaultKind, Slot, ToolRequest};
+use crate::engine::outcome::Success;
+use crate::engine::{EngineFault, FaultKind, PassControl, Slot, ToolRequest};
 
 impl EngineHandle {
     /// The schemas of the engine's tools, as it gives them; none without the slot.
@@ -24,15 +25,28 @@ impl EngineHandle {
         }
     }
 
+    /// What a tool call may take, for [`EngineHandle::steered_tool_call`].
+    #[must_use]
+    pub fn tool_control(&self) -> PassControl {
+        PassControl::new(self.core.services.timeouts.of(Slot::ToolCall), None)
+    }
+
     /// Runs one of the engine's tools. The answer is always JSON; a fault is `{"error": …}` (TOOL-3).
     pub fn tool_call(&mut self, tool: ToolRequest) -> String {
+        let control = self.tool_control();
+        self.steered_tool_call(tool, &control)
+    }
+
+    /// [`EngineHandle::tool_call`], and `control` can stop it from outside.
+    pub fn steered_tool_call(&mut self, tool: ToolRequest, control: &PassControl) -> String {
         const SLOT: Slot = Slot::ToolCall;
         let name = tool.name.clone();
         let error = |text: String| json!({ "error": text }).to_string();
         if !self.has(SLOT) {
             return error(format!("Unknown context engine tool: {name}"));
         }
-        let fault = match self.text(SLOT, SlotArgs::Tool(tool)) {
+        let answer = self.ask_steered(SLOT, SlotArgs::Tool(tool), None, control);
+        let fault = match answer.and_then(|answer| self.written(SLOT, answer)) {
             Ok(text) => match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
                 Ok(_) => return text,
                 Err(error) => self.refuse(SLOT, format!("wrote what is no JSON: {error}")),
@@ -84,7 +98,11 @@ impl EngineHandle {
     }
 
     fn text(&mut self, slot: Slot, args: SlotArgs) -> Result<String, EngineFault> {
-        let mut answer = self.ask(slot, args, None)?;
+        let answer = self.ask(slot, args, None)?;
+        self.written(slot, answer)
+    }
+
+    fn written(&mut self, slot: Slot, mut answer: Success) -> Result<String, EngineFault> {
         let text = answer.returned.sink.text();
         text.map_err(|why| self.refuse(slot, why))
     }
