@@ -150,6 +150,18 @@ pub(super) const PROVIDERS: &[Known] = &[
         None,
     ),
     known(
+        &["opencode-zen", "opencode"],
+        "https://opencode.ai/zen/v1",
+        &["OPENCODE_ZEN_API_KEY"],
+        Some("OPENCODE_ZEN_BASE_URL"),
+    ),
+    known(
+        &["opencode-go"],
+        "https://opencode.ai/zen/go/v1",
+        &["OPENCODE_GO_API_KEY"],
+        Some("OPENCODE_GO_BASE_URL"),
+    ),
+    known(
         &["ollama-cloud"],
         "https://ollama.com/v1",
         &["OLLAMA_API_KEY"],
@@ -188,6 +200,11 @@ pub(super) fn at_host(host: &str) -> Option<&'static Known> {
     PROVIDERS
         .iter()
         .find(|known| !known.keys.is_empty() && host_of(known.base_url).eq_ignore_ascii_case(host))
+}
+
+/// Whether an address is at this provider's own host.
+pub(super) fn is_home_of(known: &Known, url: &str) -> bool {
+    host_of(known.base_url).eq_ignore_ascii_case(host_of(url))
 }
 
 /// The provider that makes this model, by the name's beginning.

@@ -345,7 +345,9 @@ impl Place {
         let named = provider.and_then(names::named);
         if let Some(base_url) = base_url {
             // A key goes only to its own provider's host, or where the configuration says so.
-            let known = names::at_host(names::host_of(&base_url));
+            let known = named
+                .filter(|known| names::is_home_of(known, &base_url))
+                .or_else(|| names::at_host(names::host_of(&base_url)));
             let name = named.or(known).map_or("custom", |known| known.names[0]);
             return Ok(Self {
                 name,

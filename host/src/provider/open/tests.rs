@@ -44,6 +44,17 @@ fn the_model_s_place_is_found() {
     );
 }
 
+// Two providers at one host, as a real configuration has them.
+#[test]
+fn a_named_provider_keeps_its_own_key() {
+    let yaml = "model:\n  default: deepseek-v4-pro\n  provider: opencode-go\n  base_url: https://opencode.ai/zen/go/v1\n  api_mode: chat_completions\n";
+    let zen = [("OPENCODE_ZEN_API_KEY", "z")];
+    let no = opened(yaml, &zen).expect_err("the other one's key");
+    assert!(no.contains("OPENCODE_GO_API_KEY"), "{no}");
+    let both = [("OPENCODE_ZEN_API_KEY", "z"), ("OPENCODE_GO_API_KEY", "g")];
+    assert_eq!(place(yaml, &both).0, "opencode-go");
+}
+
 #[test]
 fn a_place_may_have_a_name_of_the_user_s() {
     let list = "custom_providers:\n  - name: Lab\n    base_url: http://lab:1/v1\n    api_key: k\n    model: big\n";
