@@ -117,7 +117,9 @@ impl Host {
             base_url,
             api_mode,
             max_tokens,
+            warnings: of_models,
         } = opened;
+        warnings.extend(of_models);
         let window = provider::window(&config, &*provider, &model);
         warnings.extend(window.warning);
         let name = match (&options.engine, options.safe_mode) {

@@ -46,6 +46,8 @@ pub struct Opened {
     pub max_tokens: Option<u64>,
     /// The model behind an engine's `complete`.
     pub completer: Option<Arc<dyn Completer>>,
+    /// What the user is to be told of the sections that lead to models.
+    pub warnings: Vec<String>,
 }
 
 impl Opened {
@@ -60,6 +62,7 @@ impl Opened {
             api_mode: CHAT_COMPLETIONS.to_owned(),
             max_tokens: None,
             completer: None,
+            warnings: Vec::new(),
         }
     }
 }
@@ -197,9 +200,7 @@ fn open_with(
     let mut opened = resolve(&source, &home.path().join("cache"), environment)?;
     let (completer, warnings) = ModelCompleter::of_config(config, home, &opened, environment);
     opened.completer = completer.map(|completer| Arc::new(completer) as Arc<dyn Completer>);
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
+    opened.warnings = warnings;
     Ok(opened)
 }
 
@@ -296,6 +297,7 @@ pub(super) fn resolve(
         api_mode: CHAT_COMPLETIONS.to_owned(),
         max_tokens: source.max_tokens,
         completer: None,
+        warnings: Vec::new(),
     })
 }
 
@@ -325,6 +327,7 @@ fn scripted(file: &str, model: Option<String>, max_tokens: Option<u64>) -> Resul
         api_mode: CHAT_COMPLETIONS.to_owned(),
         max_tokens,
         completer: None,
+        warnings: Vec::new(),
     })
 }
 

@@ -223,6 +223,11 @@ fn without_a_section_the_main_model_is_asked() {
         main.config(9000)
     );
     let bad = opened(&home.path(), &bad);
+    assert!(
+        bad.warnings[0].contains("NO_SUCH_VARIABLE_HERE"),
+        "{:?}",
+        bad.warnings
+    );
     assert_eq!(
         ask(&*bad.completer.expect("a completer"), QUESTION)["model"],
         "fake"
