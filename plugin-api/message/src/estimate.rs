@@ -7,8 +7,10 @@
 mod weights;
 
 use crate::content::{Part, PartKind};
+use crate::facts::goes_out;
 use crate::json;
 use crate::message::Message;
+use crate::wire::WirePolicy;
 use weights::{CLASS, PAIR, SAME, SPACE, UNIT, WIDE};
 
 /// What a message costs beside its words: role and separators.
@@ -45,11 +47,15 @@ pub fn tokens_of_json(json: &str) -> u32 {
 /// every key that does not go out cost nothing (`UID-9`).
 #[must_use]
 pub fn tokens_of_message(message: &Message) -> u32 {
-    let wire = message.wire();
+    let text = message.stored();
+    let members = json::members(text).unwrap_or_default();
     let mut sum = MESSAGE_OVERHEAD;
     let mut add = |tokens: u32| sum = sum.saturating_add(tokens);
-    for member in json::members(wire).unwrap_or_default() {
-        let value = member.value(wire);
+    for (at, member) in members.iter().enumerate() {
+        if !goes_out(text, &members, at, WirePolicy::Plain) {
+            continue;
+        }
+        let value = member.value(text);
         match &*member.key {
             "content" => add(tokens_of_content(value)),
             "name" | "refusal" => add(tokens_of_value(value)),

@@ -17,7 +17,8 @@ use crate::{border, identity};
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) stored: Arc<str>,
-    pub(crate) wire: Arc<str>,
+    /// Made when it is first asked for; there from the start where nothing has to go.
+    pub(crate) wire: OnceLock<Arc<str>>,
     pub(crate) original: Option<Box<[u8]>>,
     pub(crate) role: Role,
     /// There is a role at all, also where it is an unknown one.
@@ -89,7 +90,7 @@ impl Facts {
 
     fn of_members(stored: Arc<str>, members: &[Member<'_>]) -> Self {
         let mut facts = Self {
-            wire: Arc::clone(&stored),
+            wire: OnceLock::new(),
             original: None,
             role: Role::Other,
             has_role: false,
@@ -143,8 +144,8 @@ impl Facts {
             facts.raw_content().is_some_and(|raw| raw.starts_with('[')),
         );
         facts.version = xxh3_64(text.as_bytes());
-        if let Some(wire) = wire_text(&text, members, WirePolicy::Plain) {
-            facts.wire = wire;
+        if all_go_out(&text, members, WirePolicy::Plain) {
+            facts.wire = Arc::clone(&text).into();
         }
         facts
     }
@@ -161,6 +162,12 @@ impl Facts {
         facts
     }
 
+    /// The text as a provider sees it.
+    pub(crate) fn wire(&self) -> &Arc<str> {
+        self.wire
+            .get_or_init(|| wire_text(&self.stored, WirePolicy::Plain))
+    }
+
     pub(crate) fn raw_content(&self) -> Option<&str> {
         self.content.clone().map(|range| &self.stored[range])
     }
@@ -174,21 +181,28 @@ impl Facts {
     }
 }
 
-/// The text without the keys that `policy` keeps back; `None` when nothing has to go. Of a key that
-/// stands there twice only the last one goes out: it is the one that was read. A key that is null says
-/// nothing, and strict providers refuse it anywhere but in `content`.
-pub(crate) fn wire_text(
-    text: &str,
-    members: &[Member<'_>],
-    policy: WirePolicy,
-) -> Option<Arc<str>> {
-    let goes_out = |i: usize, member: &Member<'_>| {
-        policy.allows(&member.key)
-            && (member.key == "content" || member.value(text) != "null")
-            && !members[i + 1..].iter().any(|later| later.key == member.key)
-    };
-    if members.iter().enumerate().all(|(i, m)| goes_out(i, m)) {
-        return None;
+/// The text without the keys that `policy` keeps back; the same `Arc` when nothing has to go.
+pub(crate) fn wire_text(text: &Arc<str>, policy: WirePolicy) -> Arc<str> {
+    let members = json::members(text).unwrap_or_default();
+    if all_go_out(text, &members, policy) {
+        return Arc::clone(text);
     }
-    Some(json::keep_members(text, members, goes_out).0.into())
+    let goes = |i: usize, _: &Member<'_>| goes_out(text, &members, i, policy);
+    json::keep_members(text, &members, goes).0.into()
+}
+
+/// Whether a provider sees the member at `at`. Of a key that stands there twice only the last one goes
+/// out: it is the one that was read. A key that is null says nothing, and strict providers refuse it
+/// anywhere but in `content`.
+pub(crate) fn goes_out(text: &str, members: &[Member<'_>], at: usize, policy: WirePolicy) -> bool {
+    let member = &members[at];
+    policy.allows(&member.key)
+        && (member.key == "content" || member.value(text) != "null")
+        && !members[at + 1..]
+            .iter()
+            .any(|later| later.key == member.key)
+}
+
+fn all_go_out(text: &str, members: &[Member<'_>], policy: WirePolicy) -> bool {
+    (0..members.len()).all(|at| goes_out(text, members, at, policy))
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use memchr::memchr;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 /// One `"key": value` of an object, by its place in the object's text.
 #[derive(Debug, Clone)]
@@ -29,16 +30,23 @@ impl Member<'_> {
     }
 }
 
+/// The members of an object. Few messages have more than eight, so that reading one allocates nothing for them.
+pub(crate) type Members<'a> = SmallVec<[Member<'a>; 8]>;
+
 /// The members of an object, in order, duplicates included. Validates the whole text.
-pub(crate) fn members(text: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
+pub(crate) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
     let mut de = serde_json::Deserializer::from_str(text);
-    let found = de.deserialize_map(Members { text })?;
+    let found = de.deserialize_map(MembersOf { text })?;
     de.end()?;
     Ok(found)
 }
 
 /// The elements of an array, as texts; `None` when `text` is no array.
 pub(crate) fn elements(text: &str) -> Option<Vec<&str>> {
+    // Asking costs less than the parser's complaint about another kind of value.
+    if !text.trim_start().starts_with('[') {
+        return None;
+    }
     let raw: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     Some(raw.into_iter().map(RawValue::get).collect())
 }
@@ -103,9 +111,9 @@ pub(crate) fn keep_members<'a>(
     text: &str,
     members: &[Member<'a>],
     mut keep: impl FnMut(usize, &Member<'a>) -> bool,
-) -> (String, Vec<Member<'a>>) {
+) -> (String, Members<'a>) {
     let mut out = String::with_capacity(text.len());
-    let mut kept: Vec<Member<'a>> = Vec::with_capacity(members.len());
+    let mut kept = Members::new();
     let Some(first) = members.first() else {
         return (text.to_owned(), kept);
     };
@@ -196,19 +204,19 @@ pub(crate) fn fault(text: &str, error: &serde_json::Error) -> (usize, String) {
     (position, reason)
 }
 
-struct Members<'a> {
+struct MembersOf<'a> {
     text: &'a str,
 }
 
-impl<'de> Visitor<'de> for Members<'de> {
-    type Value = Vec<Member<'de>>;
+impl<'de> Visitor<'de> for MembersOf<'de> {
+    type Value = Members<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found: Vec<Member<'de>> = Vec::with_capacity(8);
+        let mut found = Members::new();
         let mut from = 0;
         while let Some(Key(key)) = map.next_key()? {
             let raw: &'de RawValue = map.next_value()?;

@@ -135,17 +135,16 @@ impl Message {
     /// chat format. The same `Arc` when nothing had to go.
     #[must_use]
     pub fn wire(&self) -> &Arc<str> {
-        &self.0.facts.wire
+        self.0.facts.wire()
     }
 
     /// [`Self::wire`] under another policy.
     #[must_use]
     pub fn wire_with(&self, policy: WirePolicy) -> Arc<str> {
-        if policy == WirePolicy::Plain || Arc::ptr_eq(self.stored(), self.wire()) {
+        if policy == WirePolicy::Plain {
             return Arc::clone(self.wire());
         }
-        let members = json::members(self.stored()).unwrap_or_default();
-        wire_text(self.stored(), &members, policy).unwrap_or_else(|| Arc::clone(self.stored()))
+        wire_text(self.stored(), policy)
     }
 
     /// Which message this is.

@@ -88,7 +88,7 @@ impl Reader<'_> {
             Err(_) if lines.len() > 1 => {
                 return Ok((Container::Object, vec![self.object(start..self.end())?]));
             }
-            Err(_) => Vec::new(),
+            Err(_) => json::Members::new(),
         };
         let is_dialogue = first_members.iter().any(|m| m.key == "messages");
         if is_dialogue && lines.len() == 1 {
