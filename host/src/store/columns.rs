@@ -83,9 +83,14 @@ pub(crate) fn python(raw: &str) -> Cow<'_, str> {
 
 /// Whether Python takes the value for false.
 fn falsy(raw: &str) -> bool {
+    let empty = |open: char, close: char| {
+        raw.strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close))
+            .is_some_and(|inside| inside.trim_ascii().is_empty())
+    };
     matches!(raw, "null" | "false" | "0" | "0.0" | "-0.0" | "\"\"")
-        || matches!(serde_json::from_str::<Value>(raw), Ok(Value::Array(a)) if a.is_empty())
-        || matches!(serde_json::from_str::<Value>(raw), Ok(Value::Object(o)) if o.is_empty())
+        || empty('[', ']')
+        || empty('{', '}')
 }
 
 /// A text column: text as it is, anything else in JSON.
@@ -203,73 +208,86 @@ fn plain_text_is(stored: &str, columns: &Columns<'_>) -> bool {
 
 /// Appends `text` as a JSON string, in the spelling `serde_json` has.
 fn quote(out: &mut String, text: &str) {
-    // Text cannot fail to be written.
-    out.push_str(&serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned()));
+    // All bytes are looked at without a way out on the first hit: that the compiler turns into wide steps.
+    let escaped = text.bytes().fold(false, |found, byte| {
+        found | (byte < b' ') | (byte == b'"') | (byte == b'\\')
+    });
+    if escaped {
+        // Text cannot fail to be written.
+        out.push_str(&serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned()));
+        return;
+    }
+    out.reserve(text.len() + 2);
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 /// The message that the columns alone describe: what a row of another program holds.
 pub(crate) fn rebuild(columns: &Columns<'_>) -> String {
     let mut out = String::with_capacity(64 + columns.content.as_ref().map_or(0, |c| c.len()));
+    rebuild_into(&mut out, columns);
+    out
+}
+
+fn rebuild_into(out: &mut String, columns: &Columns<'_>) {
     out.push_str("{\"role\":");
-    quote(&mut out, &columns.role);
+    quote(out, &columns.role);
     out.push_str(",\"content\":");
     match columns.content.as_deref() {
         None => out.push_str("null"),
         Some(content) => match content.strip_prefix(STRUCTURED).and_then(compact) {
             Some(value) => out.push_str(&value),
-            None => quote(&mut out, content),
+            None => quote(out, content),
         },
     }
-    let mut member = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            out.push(',');
-            quote(&mut out, name);
-            out.push(':');
-            out.push_str(&value);
-        }
-    };
-    let quoted = |value: &Option<Cow<'_, str>>| {
-        value
-            .as_deref()
-            .filter(|text| !text.is_empty())
-            .map(|text| {
-                let mut out = String::with_capacity(text.len() + 2);
-                quote(&mut out, text);
-                out
-            })
-    };
-    let json = |value: &Option<Cow<'_, str>>| value.as_deref().and_then(compact);
-    member("api_content", quoted(&columns.api_content));
-    member("tool_call_id", quoted(&columns.tool_call_id));
-    member("tool_name", quoted(&columns.tool_name));
-    member("effect_disposition", quoted(&columns.effect_disposition));
-    member("tool_calls", json(&columns.tool_calls));
-    member("message_id", quoted(&columns.platform_message_id));
-    member("observed", columns.observed.then(|| "true".to_owned()));
+    push_text(out, "api_content", &columns.api_content);
+    push_text(out, "tool_call_id", &columns.tool_call_id);
+    push_text(out, "tool_name", &columns.tool_name);
+    push_text(out, "effect_disposition", &columns.effect_disposition);
+    push_json(out, "tool_calls", &columns.tool_calls);
+    push_text(out, "message_id", &columns.platform_message_id);
+    if columns.observed {
+        out.push_str(",\"observed\":true");
+    }
     if columns.role == "assistant" {
-        member("finish_reason", quoted(&columns.finish_reason));
-        member("reasoning", quoted(&columns.reasoning));
+        push_text(out, "finish_reason", &columns.finish_reason);
+        push_text(out, "reasoning", &columns.reasoning);
         // Hermes tells an empty text from none here.
-        member(
-            "reasoning_content",
-            columns.reasoning_content.as_deref().map(|text| {
-                let mut out = String::with_capacity(text.len() + 2);
-                quote(&mut out, text);
-                out
-            }),
-        );
-        member("reasoning_details", json(&columns.reasoning_details));
-        member(
-            "codex_reasoning_items",
-            json(&columns.codex_reasoning_items),
-        );
-        member("codex_message_items", json(&columns.codex_message_items));
+        if let Some(text) = columns.reasoning_content.as_deref() {
+            push_key(out, "reasoning_content");
+            quote(out, text);
+        }
+        push_json(out, "reasoning_details", &columns.reasoning_details);
+        push_json(out, "codex_reasoning_items", &columns.codex_reasoning_items);
+        push_json(out, "codex_message_items", &columns.codex_message_items);
     }
     if columns.summary {
         out.push_str(",\"_compressed_summary\":true");
     }
     out.push('}');
-    out
+}
+
+fn push_key(out: &mut String, name: &str) {
+    out.push_str(",\"");
+    out.push_str(name);
+    out.push_str("\":");
+}
+
+/// A member that is text; an empty one is none.
+fn push_text(out: &mut String, name: &str, value: &Option<Cow<'_, str>>) {
+    if let Some(text) = value.as_deref().filter(|text| !text.is_empty()) {
+        push_key(out, name);
+        quote(out, text);
+    }
+}
+
+/// A member that is JSON; what is none is left out.
+fn push_json(out: &mut String, name: &str, value: &Option<Cow<'_, str>>) {
+    if let Some(json) = value.as_deref().and_then(compact) {
+        push_key(out, name);
+        out.push_str(&json);
+    }
 }
 
 /// JSON without blanks; `None` for text that is no JSON.
@@ -279,15 +297,18 @@ fn compact(text: &str) -> Option<String> {
         .map(|value| value.to_string())
 }
 
-/// The exact text of a row's message.
-pub(crate) fn restore(columns: &Columns<'_>) -> String {
-    let Some(stored) = columns.stored_json.as_deref() else {
-        return rebuild(columns);
-    };
-    let Some(older) = stored.strip_prefix(OVERTAKEN) else {
-        return stored.to_owned();
-    };
-    overlay(older, columns).unwrap_or_else(|| rebuild(columns))
+/// Appends the exact text of a row's message.
+pub(crate) fn restore(columns: &Columns<'_>, out: &mut String) {
+    match columns.stored_json.as_deref() {
+        None => rebuild_into(out, columns),
+        Some(stored) => match stored.strip_prefix(OVERTAKEN) {
+            None => out.push_str(stored),
+            Some(older) => match overlay(older, columns) {
+                Some(text) => out.push_str(&text),
+                None => rebuild_into(out, columns),
+            },
+        },
+    }
 }
 
 /// Our older text with the members that another program has rewritten since.
@@ -369,9 +390,15 @@ pub(crate) fn from_row<'r>(row: &'r Row<'_>, first: usize) -> rusqlite::Result<C
 mod tests {
     use super::*;
 
+    fn restored(columns: &Columns<'_>) -> String {
+        let mut text = String::new();
+        restore(columns, &mut text);
+        text
+    }
+
     fn there_and_back(stored: &str) -> Columns<'_> {
         let columns = fill(stored);
-        assert_eq!(restore(&columns), stored);
+        assert_eq!(restored(&columns), stored);
         columns
     }
 
@@ -427,7 +454,7 @@ mod tests {
         columns.stored_json = Some(Cow::Owned(format!("~{stored}")));
         columns.content = Some(Cow::Borrowed("new"));
         assert_eq!(
-            restore(&columns),
+            restored(&columns),
             r#"{"x":1,"content":"new","role":"user"}"#
         );
     }

@@ -42,9 +42,19 @@ pub(crate) struct Pairing {
 }
 
 struct Caller {
-    ids: Vec<Box<str>>,
-    uids: CallUids,
-    answered: Vec<Box<str>>,
+    message: Message,
+    /// The calls that were answered, by their place, with the one that stands for all of the same id.
+    answered: Vec<usize>,
+}
+
+impl Caller {
+    /// The place of the first call with this id.
+    fn place(&self, id: &str) -> Option<usize> {
+        self.message
+            .tool_calls()
+            .iter()
+            .position(|call| call.key() == id)
+    }
 }
 
 impl Pairing {
@@ -58,12 +68,7 @@ impl Pairing {
             Role::Assistant => {
                 if !message.tool_calls().is_empty() {
                     self.open.push(Caller {
-                        ids: message
-                            .tool_calls()
-                            .iter()
-                            .map(|call| call.key().into())
-                            .collect(),
-                        uids: message.identity().tool_call_uids.clone(),
+                        message: message.clone(),
                         answered: Vec::new(),
                     });
                 }
@@ -81,33 +86,33 @@ impl Pairing {
 
     /// Whether a result with this id would find its call among what was walked over.
     pub(crate) fn knows(&self, id: &str) -> bool {
-        self.open
-            .iter()
-            .any(|caller| caller.ids.iter().any(|known| **known == *key(id)))
+        let id = key(id);
+        self.open.iter().any(|caller| caller.place(id).is_some())
     }
 
     fn answer(&mut self, message: Message) -> Message {
         let Some(id) = message.tool_call_id().map(key) else {
             return message;
         };
-        let Some(caller) = self
+        let Some((caller, place)) = self
             .open
             .iter_mut()
             .rev()
-            .find(|c| c.ids.iter().any(|known| **known == *id))
+            .find_map(|caller| caller.place(id).map(|place| (caller, place)))
         else {
             return message;
         };
         let nth = caller
             .answered
             .iter()
-            .filter(|earlier| ***earlier == *id)
+            .filter(|earlier| **earlier == place)
             .count();
-        caller.answered.push(id.into());
+        caller.answered.push(place);
         if message.identity().tool_call_uid.is_some() {
             return message;
         }
-        let Some(uid) = caller.uids.get(id).and_then(|uids| uids.nth(nth)) else {
+        let uids = &caller.message.identity().tool_call_uids;
+        let Some(uid) = uids.get(id).and_then(|uids| uids.nth(nth)) else {
             return message;
         };
         let mut identity = message.identity().clone();
@@ -140,12 +145,11 @@ pub(crate) fn from_columns(
     let absorbed = absorbed
         .and_then(|text| serde_json::from_str::<Vec<serde_json::Value>>(text).ok())
         .unwrap_or_default();
+    let absorbed = absorbed.iter().filter_map(|value| value.as_str());
     Identity {
         uid: some(uid),
         absorbed: absorbed
-            .iter()
-            .filter_map(|v| v.as_str())
-            .filter(|t| !t.is_empty())
+            .filter(|text| !text.is_empty())
             .map(Into::into)
             .collect(),
         tool_call_uids: calls.map(CallUids::from_json).unwrap_or_default(),

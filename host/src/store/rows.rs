@@ -1,11 +1,14 @@
 //! Rows of `messages`: writing one, reading a session's.
 
-use hermes_message::{Message, Role};
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+mod read;
 
-use super::columns::{self, SELECT, SELECT_COUNT};
+use hermes_message::{Message, Role};
+use rusqlite::{Connection, params};
+
+use super::columns;
 use super::identity::{self, Pairing};
+
+pub(crate) use read::load;
 
 /// A message with the facts of its row.
 #[derive(Debug, Clone, PartialEq)]
@@ -264,59 +267,6 @@ pub(crate) fn recount(conn: &Connection, session: &str) -> rusqlite::Result<()> 
     )?
     .execute([session])?;
     Ok(())
-}
-
-/// Reads rows by their ids, in the order given. Ids without a row are passed over.
-pub(crate) fn load(conn: &Connection, ids: &[i64]) -> rusqlite::Result<Vec<StoredMessage>> {
-    let mut statement = conn.prepare_cached(&format!(
-        "SELECT id, CAST(timestamp AS REAL), active, compacted, message_uid, absorbed_message_uids, tool_call_uids,
-           tool_call_uid, original_bytes, {SELECT} FROM messages WHERE id = ?1"
-    ))?;
-    let mut out = Vec::with_capacity(ids.len());
-    for id in ids {
-        if let Some(row) = statement.query_row([id], read_row).optional()? {
-            out.push(row);
-        }
-    }
-    Ok(out)
-}
-
-/// Where the message's own columns begin in the row that [`load`] reads.
-const FIRST: usize = 9;
-const _: () = assert!(SELECT_COUNT == 17);
-
-fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
-    let text = |at: usize| match row.get_ref(at) {
-        Ok(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
-        _ => None,
-    };
-    let identity = identity::from_columns(text(4), text(5), text(6), text(7));
-    let columns = columns::from_row(row, FIRST)?;
-    let message = match row.get_ref(8)? {
-        // Read again from the very bytes, so that they stay with the message.
-        ValueRef::Blob(original) => Message::parse_bytes(original)
-            .ok()
-            .map(|m| m.replaced_identity(identity.clone())),
-        _ => None,
-    };
-    let message = message
-        .or_else(|| Message::with_identity(&columns::restore(&columns), identity.clone()).ok())
-        // A text that is no message (a damaged row) is rebuilt from the columns, which always give one.
-        .or_else(|| Message::with_identity(&columns::rebuild(&columns), identity).ok());
-    let Some(message) = message else {
-        return Err(rusqlite::Error::InvalidColumnType(
-            FIRST,
-            "role".to_owned(),
-            rusqlite::types::Type::Text,
-        ));
-    };
-    Ok(StoredMessage {
-        row_id: row.get(0)?,
-        timestamp: row.get::<_, Option<f64>>(1)?.unwrap_or_default(),
-        active: row.get::<_, Option<i64>>(2)?.unwrap_or(1) != 0,
-        compacted: row.get::<_, Option<i64>>(3)?.unwrap_or(0) != 0,
-        message,
-    })
 }
 
 /// Reads the live rows of a session and pairs results that an older program wrote without their call's uid.
