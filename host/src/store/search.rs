@@ -1,9 +1,11 @@
 //! Finding messages.
 
-use std::collections::{HashMap, HashSet};
+mod rank;
+
+use std::collections::HashSet;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Statement};
+use rusqlite::{Connection, OptionalExtension, Rows, Statement};
 use serde::Serialize;
 
 use super::Store;
@@ -47,8 +49,6 @@ pub struct Hit {
     pub snippet: String,
 }
 
-/// At most so many hits are ranked.
-const RANKED: usize = 10_000;
 /// How long a search may wait for the index.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -184,65 +184,70 @@ fn run(conn: &Connection, plan: &Plan, query: &Query<'_>) -> rusqlite::Result<Ve
     if cursors.is_empty() {
         cursors.push(everything.query([])?);
     }
+    let mut matches = Matches::new(cursors)?;
     let mut fetch = Fetch::new(conn, plan, query)?;
-    let mut hits = Vec::new();
-    let mut heads: Vec<Option<i64>> = Vec::with_capacity(cursors.len());
-    for cursor in &mut cursors {
-        heads.push(cursor.next()?.map(|row| row.get(0)).transpose()?);
-    }
-    let wanted = if query.rank { RANKED } else { limit };
-    // All cursors run down the rows; where they meet, all terms are in one message.
-    while let Some(lowest) = heads
-        .iter()
-        .copied()
-        .collect::<Option<Vec<i64>>>()
-        .and_then(|all| all.into_iter().min())
-    {
-        let mut all_there = true;
-        for (head, cursor) in heads.iter_mut().zip(&mut cursors) {
-            while head.is_some_and(|at| at > lowest) {
-                *head = cursor.next()?.map(|row| row.get(0)).transpose()?;
-            }
-            all_there &= *head == Some(lowest);
+    let mut hits = if query.rank {
+        rank::best(conn, plan, query, &mut matches, &mut fetch, limit)?
+    } else {
+        let mut hits = Vec::new();
+        while hits.len() < limit
+            && let Some(id) = matches.next()?
+        {
+            hits.extend(fetch.newest(id)?);
         }
-        if !all_there {
-            continue;
-        }
-        if let Some(hit) = fetch.hit(lowest)? {
-            hits.push(hit);
-            if hits.len() >= wanted {
-                break;
-            }
-        }
-        heads[0] = cursors[0].next()?.map(|row| row.get(0)).transpose()?;
-    }
-    if query.rank {
-        rank(conn, plan, &mut hits)?;
-        hits.truncate(limit);
-    }
+        hits
+    };
     for hit in &mut hits {
         hit.snippet = fetch.snippet(hit.row_id)?;
     }
     Ok(hits)
 }
 
-/// Orders hits by the sum of their tables' scores, the newer first among equals.
-fn rank(conn: &Connection, plan: &Plan, hits: &mut [Hit]) -> rusqlite::Result<()> {
-    let oldest = hits.iter().map(|hit| hit.row_id).min().unwrap_or(0);
-    let mut scores: HashMap<i64, f64> = HashMap::new();
-    for source in &plan.sources {
-        let table = source.table;
-        let mut statement = conn.prepare(&format!(
-            "SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?1 AND rowid >= ?2"
-        ))?;
-        let mut rows = statement.query(rusqlite::params![source.expression, oldest])?;
-        while let Some(row) = rows.next()? {
-            *scores.entry(row.get(0)?).or_default() += row.get::<_, f64>(1)?;
+/// The rows that every term is in, the newest first.
+struct Matches<'s> {
+    cursors: Vec<Rows<'s>>,
+    heads: Vec<Option<i64>>,
+    begun: bool,
+}
+
+impl<'s> Matches<'s> {
+    fn new(mut cursors: Vec<Rows<'s>>) -> rusqlite::Result<Self> {
+        let heads = cursors.iter_mut().map(step).collect::<Result<_, _>>()?;
+        Ok(Self {
+            cursors,
+            heads,
+            begun: false,
+        })
+    }
+
+    fn next(&mut self) -> rusqlite::Result<Option<i64>> {
+        if self.begun {
+            self.heads[0] = step(&mut self.cursors[0])?;
+        }
+        self.begun = true;
+        // All cursors run down the rows; where they meet, all terms are in one message.
+        loop {
+            let mut lowest = i64::MAX;
+            for head in &self.heads {
+                let Some(at) = head else { return Ok(None) };
+                lowest = lowest.min(*at);
+            }
+            let mut all_there = true;
+            for (head, cursor) in self.heads.iter_mut().zip(&mut self.cursors) {
+                while head.is_some_and(|at| at > lowest) {
+                    *head = step(cursor)?;
+                }
+                all_there &= *head == Some(lowest);
+            }
+            if all_there {
+                return Ok(Some(lowest));
+            }
         }
     }
-    let score = |hit: &Hit| scores.get(&hit.row_id).copied().unwrap_or(0.0);
-    hits.sort_by(|a, b| score(a).total_cmp(&score(b)).then(b.row_id.cmp(&a.row_id)));
-    Ok(())
+}
+
+fn step(cursor: &mut Rows<'_>) -> rusqlite::Result<Option<i64>> {
+    cursor.next()?.map(|row| row.get(0)).transpose()
 }
 
 /// Reads the messages behind hits, each message once.
@@ -272,6 +277,7 @@ impl<'c> Fetch<'c> {
         })
     }
 
+    /// The hit that a row is, if it is one that is looked for.
     fn hit(&mut self, id: i64) -> rusqlite::Result<Option<Hit>> {
         let found = self
             .facts
@@ -308,13 +314,17 @@ impl<'c> Fetch<'c> {
                 return Ok(None);
             }
         }
-        // The copies that a compaction makes are one message; its newest row stands for it.
-        if let Some(uid) = &hit.uid
-            && !self.seen.insert((hit.session.clone(), uid.clone()))
-        {
-            return Ok(None);
-        }
         Ok(Some(hit))
+    }
+
+    /// [`Self::hit`] for rows that come the newest first. The copies that a compaction makes are one message;
+    /// its newest row stands for it.
+    fn newest(&mut self, id: i64) -> rusqlite::Result<Option<Hit>> {
+        Ok(self.hit(id)?.filter(|hit| {
+            hit.uid
+                .as_ref()
+                .is_none_or(|uid| self.seen.insert((hit.session.clone(), uid.clone())))
+        }))
     }
 
     fn read(&mut self, id: i64) -> rusqlite::Result<String> {
