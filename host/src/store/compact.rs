@@ -55,12 +55,26 @@ impl Store {
                 let (seen, tail) = lock.split(rows::live_ids(tx, session, i64::MAX)?);
                 let written = write_result(tx, session, session, &seen, result, now)?;
                 move_behind(tx, session, &tail)?;
+                // `OR FAIL`, as every failure undoes the whole transaction: a statement that could be undone alone
+                // would first have to copy each page of the session.
                 tx.prepare_cached(
-                    "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ?1 AND active = 1 AND id <= ?2",
+                    "UPDATE OR FAIL messages SET active = 0, compacted = 1
+                     WHERE session_id = ?1 AND active = 1 AND id <= ?2",
                 )?
                 .execute(params![session, lock.watermark])?;
                 let generation = session::bump(tx, session)?;
-                record(tx, session, generation, pass_id, "in_place", lock.watermark, &seen, written, None, now)?;
+                record(
+                    tx,
+                    session,
+                    generation,
+                    pass_id,
+                    "in_place",
+                    lock.watermark,
+                    &seen,
+                    written,
+                    None,
+                    now,
+                )?;
                 finish(tx, session, pass_id, tail.len(), seen.len(), generation)
             };
             work().map_err(&failed)
