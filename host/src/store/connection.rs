@@ -65,19 +65,13 @@ pub(crate) fn is_busy(error: &StoreError) -> bool {
 
 /// Opens the file for reading and writing. The layout is not looked at.
 pub(crate) fn open_writer(path: &Path, options: &StoreOptions) -> Result<Connection, StoreError> {
-    let conn = retry(path, options, "open the store", || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        let conn = Connection::open_with_flags(path, flags)
-            .map_err(|e| classify(path, "open the store", e))?;
-        configure(&conn).map_err(|e| classify(path, "open the store", e))?;
+    const DOING: &str = "open the store";
+    let failed = |e| classify(path, DOING, e);
+    let conn = retry(path, options, DOING, || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let conn = connect(path, flags).map_err(failed)?;
         // SQLite opens what it may not write for reading, without a word.
-        if conn
-            .is_readonly("main")
-            .map_err(|e| classify(path, "open the store", e))?
-        {
+        if conn.is_readonly("main").map_err(failed)? {
             return Err(StoreError::ReadOnly {
                 path: path.to_owned(),
                 doing: "open the store for writing",
@@ -86,16 +80,16 @@ pub(crate) fn open_writer(path: &Path, options: &StoreOptions) -> Result<Connect
         // A filesystem that cannot share memory keeps its own journal mode; everything still works.
         let mode: String = conn
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-            .map_err(|e| classify(path, "open the store", e))?;
+            .map_err(failed)?;
         if !mode.eq_ignore_ascii_case("wal") {
             tracing::warn!(%mode, "the session store is not in WAL mode: readers and writers wait for each other");
         }
         Ok(conn)
     })?;
-    set_durability(&conn, options.durability).map_err(|e| classify(path, "open the store", e))?;
+    set_durability(&conn, options.durability).map_err(failed)?;
     if let Some(pages) = options.max_pages {
         conn.pragma_update(None, "max_page_count", pages)
-            .map_err(|e| classify(path, "open the store", e))?;
+            .map_err(failed)?;
     }
     Ok(conn)
 }
@@ -103,15 +97,13 @@ pub(crate) fn open_writer(path: &Path, options: &StoreOptions) -> Result<Connect
 /// Opens the file for reading. A store in a folder that cannot be written is read as a fixed picture,
 /// unless a log beside it holds changes that would be missed.
 pub(crate) fn open_reader(path: &Path, options: &StoreOptions) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let usual = retry(path, options, "read the store", || {
-        let conn = Connection::open_with_flags(path, flags)
-            .map_err(|e| classify(path, "read the store", e))?;
-        configure(&conn).map_err(|e| classify(path, "read the store", e))?;
+    const DOING: &str = "read the store";
+    let failed = |e| classify(path, DOING, e);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let usual = retry(path, options, DOING, || {
+        let conn = connect(path, flags).map_err(failed)?;
         conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
-            .map_err(|e| classify(path, "read the store", e))?;
+            .map_err(failed)?;
         Ok(conn)
     });
     let error = match usual {
@@ -127,13 +119,8 @@ pub(crate) fn open_reader(path: &Path, options: &StoreOptions) -> Result<Connect
         return Err(error);
     }
     let escaped: String = path.to_string_lossy().chars().flat_map(uri_char).collect();
-    let conn = Connection::open_with_flags(
-        format!("file:{escaped}?immutable=1"),
-        flags | OpenFlags::SQLITE_OPEN_URI,
-    )
-    .map_err(|_| error)?;
-    configure(&conn).map_err(|e| classify(path, "read the store", e))?;
-    Ok(conn)
+    let name = format!("file:{escaped}?immutable=1");
+    connect(Path::new(&name), flags | OpenFlags::SQLITE_OPEN_URI).map_err(|_| error)
 }
 
 fn uri_char(c: char) -> Vec<char> {
@@ -145,14 +132,17 @@ fn uri_char(c: char) -> Vec<char> {
     }
 }
 
-fn configure(conn: &Connection) -> rusqlite::Result<()> {
+/// A connection that is set up; the file's contents are not looked at.
+fn connect(name: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let conn = Connection::open_with_flags(name, flags)?;
     // Waiting is done in `retry`, where it can be bounded by time and talked about.
     conn.busy_timeout(Duration::ZERO)?;
     conn.set_prepared_statement_cache_capacity(96);
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "temp_store", "memory")?;
     conn.pragma_update(None, "cache_size", -32_000)?;
-    Ok(())
+    Ok(conn)
 }
 
 fn set_durability(conn: &Connection, durability: Durability) -> rusqlite::Result<()> {
