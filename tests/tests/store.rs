@@ -1,5 +1,7 @@
 //! The session store, through its public surface and through the files it leaves behind.
 
+#[path = "store/call_ids.rs"]
+mod call_ids;
 #[path = "store/cases.rs"]
 mod cases;
 #[path = "store/crowd.rs"]
