@@ -123,18 +123,23 @@ fn on_processor() -> Duration {
 }
 
 /// The median time on the processor.
-fn median_on_processor(runs: usize, mut run: impl FnMut()) -> Duration {
+fn median_on_processor<T>(runs: usize, mut run: impl FnMut() -> T) -> Duration {
     median(runs, || {
         let start = on_processor();
-        run();
-        on_processor().saturating_sub(start)
+        let result = black_box(run());
+        let time = on_processor().saturating_sub(start);
+        drop(result);
+        time
     })
 }
 
+/// How long the work takes; letting go of its result does not count.
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
-    black_box(work());
-    start.elapsed()
+    let result = black_box(work());
+    let time = start.elapsed();
+    drop(result);
+    time
 }
 
 fn append(root: &Path) {
@@ -189,13 +194,31 @@ fn append(root: &Path) {
         );
     }
     println!("; catch-up of the index {:.0} rows/s", catch_up[1]);
-    // What one sync costs on this disk bounds both.
+    let floor = floor(root);
+    println!(
+        "  (the disk alone: {floor:?} to write {} kB in place and sync them, which is {:.0} rows/s at the most)",
+        TURN / 1024,
+        rate(4, floor)
+    );
+}
+
+/// What the commit of a turn of four writes to the log: eleven pages or twelve.
+const TURN: usize = 47 * 1024;
+
+/// The least that a turn can cost: its bytes over old ones, and a sync.
+fn floor(root: &Path) -> Duration {
+    use std::io::{Seek, SeekFrom, Write};
     let file = tempfile::NamedTempFile::new_in(root).unwrap();
-    let sync = median(50, || {
-        std::io::Write::write_all(&mut file.as_file(), &[1; 16384]).unwrap();
-        timed(|| file.as_file().sync_data().unwrap())
-    });
-    println!("  (one sync of 16 kB on this disk: {sync:?})");
+    let mut file = file.as_file();
+    file.write_all(&vec![1; 100 * TURN]).unwrap();
+    file.sync_all().unwrap();
+    file.seek(SeekFrom::Start(0)).unwrap();
+    median(99, || {
+        timed(|| {
+            file.write_all(&[2; TURN]).unwrap();
+            file.sync_data().unwrap();
+        })
+    })
 }
 
 fn python() -> Option<String> {
@@ -252,10 +275,8 @@ fn resume(root: &Path) {
     let store = open(&home, Durability::Off);
     session(&store, "long", 10_000);
     let long = median(15, || timed(|| store.resume("long").unwrap()));
-    let busy = median_on_processor(15, || {
-        black_box(store.resume("long").unwrap());
-    });
-    println!("resume of 10,000 messages: {long:?}, on the processor {busy:?}");
+    let busy = median_on_processor(15, || store.resume("long").unwrap());
+    println!("resume of 10,000 messages: {long:?}, on the caller's processor {busy:?}");
     let mut figures = Vec::new();
     for rows in [10_000, 100_000] {
         let home = folder(root);
