@@ -183,13 +183,14 @@ const SLOTS: [&str; 15] = [
 // case: 33, 39
 #[test]
 fn a_panic_or_a_failure_in_any_slot_changes_no_answer() {
+    // One home: the library is tried once.
+    let home = Home::new();
+    let _ = home
+        .plugin("panics")
+        .manifest("name: panics\nversion: 0.1.0\n")
+        .library("libpanics.so", built().library("panics"));
     for action in ["panic", "fail"] {
         for slot in SLOTS {
-            let home = Home::new();
-            let _ = home
-                .plugin("panics")
-                .manifest("name: panics\nversion: 0.1.0\n")
-                .library("libpanics.so", built().library("panics"));
             // A window in which the last turns need a pass.
             config(
                 &home,
@@ -236,6 +237,11 @@ fn an_engine_that_sleeps_in_any_slot_is_left_behind() {
 #[test]
 fn junk_from_any_slot_changes_no_answer() {
     let library = Compile::source(workspace().join("tests/misfit/slots.c")).library();
+    let home = Home::new();
+    let _ = home
+        .plugin("misfit")
+        .manifest("name: misfit\nversion: 0.1.0\n")
+        .library("libmisfit.so", &library);
     const JUNK: &[&str] = &[
         "a list",
         "a number",
@@ -288,11 +294,6 @@ fn junk_from_any_slot_changes_no_answer() {
         ("session_start", fewer),
     ] {
         for does in junk {
-            let home = Home::new();
-            let _ = home
-                .plugin("misfit")
-                .manifest("name: misfit\nversion: 0.1.0\n")
-                .library("libmisfit.so", &library);
             let section = format!("misfit: {{\"slot\": \"{slot}\", \"does\": \"{does}\"}}\n");
             config(&home, "misfit", 1800, &section);
             let what = format!("{does} from {slot}");

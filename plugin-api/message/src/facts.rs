@@ -17,8 +17,8 @@ use crate::{border, identity};
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) stored: Arc<str>,
-    /// Made when it is first asked for; there from the start where nothing has to go.
-    pub(crate) wire: OnceLock<Arc<str>>,
+    /// The same as `stored` where nothing has to go.
+    pub(crate) wire: Arc<str>,
     pub(crate) original: Option<Box<[u8]>>,
     pub(crate) role: Role,
     /// There is a role at all, also where it is an unknown one.
@@ -90,7 +90,7 @@ impl Facts {
 
     fn of_members(stored: Arc<str>, members: &[Member<'_>]) -> Self {
         let mut facts = Self {
-            wire: OnceLock::new(),
+            wire: Arc::clone(&stored),
             original: None,
             role: Role::Other,
             has_role: false,
@@ -144,9 +144,8 @@ impl Facts {
             facts.raw_content().is_some_and(|raw| raw.starts_with('[')),
         );
         facts.version = xxh3_64(text.as_bytes());
-        if all_go_out(&text, members, WirePolicy::Plain) {
-            facts.wire = Arc::clone(&text).into();
-        }
+        // At once, while the members are known: whoever has a message sends it or shows it to an engine.
+        facts.wire = without_kept_back(&text, members, WirePolicy::Plain);
         facts
     }
 
@@ -164,8 +163,7 @@ impl Facts {
 
     /// The text as a provider sees it.
     pub(crate) fn wire(&self) -> &Arc<str> {
-        self.wire
-            .get_or_init(|| wire_text(&self.stored, WirePolicy::Plain))
+        &self.wire
     }
 
     pub(crate) fn raw_content(&self) -> Option<&str> {
@@ -184,11 +182,15 @@ impl Facts {
 /// The text without the keys that `policy` keeps back; the same `Arc` when nothing has to go.
 pub(crate) fn wire_text(text: &Arc<str>, policy: WirePolicy) -> Arc<str> {
     let members = json::members(text).unwrap_or_default();
-    if all_go_out(text, &members, policy) {
+    without_kept_back(text, &members, policy)
+}
+
+fn without_kept_back(text: &Arc<str>, members: &[Member<'_>], policy: WirePolicy) -> Arc<str> {
+    if all_go_out(text, members, policy) {
         return Arc::clone(text);
     }
-    let goes = |i: usize, _: &Member<'_>| goes_out(text, &members, i, policy);
-    json::keep_members(text, &members, goes).0.into()
+    let goes = |i: usize, _: &Member<'_>| goes_out(text, members, i, policy);
+    json::keep_members(text, members, goes).0.into()
 }
 
 /// Whether a provider sees the member at `at`. Of a key that stands there twice only the last one goes
