@@ -4,6 +4,7 @@
 //! prints its result through [`output`] and reports what went wrong as a [`CliError`]; this file is the only place
 //! where either becomes bytes on a terminal and a process status.
 
+pub mod chat;
 pub mod completions;
 pub mod compress;
 pub mod config;
@@ -48,6 +49,8 @@ struct Root {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Talk to a model; a context engine keeps the conversation within its window
+    Chat(chat::ChatArgs),
     /// Look at config.yaml and change one value of it
     Config(config::ConfigArgs),
     /// List, explain and choose context engines
@@ -95,6 +98,7 @@ fn dispatch(root: Root) -> Result<Exit, CliError> {
     output::expect_json(globals.json);
     crate::logging::init(globals.verbose);
     match root.command {
+        Command::Chat(args) => chat::run(args, &globals),
         Command::Config(args) => config::run(args, &globals, Some(&plugins::would_serve)),
         Command::Plugins(args) => plugins::run(args, &globals),
         Command::Replay(args) => replay::run(args, &globals),

@@ -103,6 +103,16 @@ pub fn warning(message: impl Display) {
     complain("warning", &message.to_string());
 }
 
+/// Prints what to do next on a line of its own, where an error needs two.
+pub fn hint(message: impl Display) {
+    complain("hint", &message.to_string());
+}
+
+/// Prints a line that only says what is under way. Ask [`shows_progress`] first.
+pub fn progress(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{}", one_line(&message.to_string()));
+}
+
 /// True if progress may be drawn: a person is watching stderr.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()

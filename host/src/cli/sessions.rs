@@ -113,6 +113,11 @@ pub fn run(args: SessionsArgs, globals: &Globals) -> Result<Exit, CliError> {
     }
 }
 
+/// Sessions as a table for people.
+pub(super) fn table(sessions: &[crate::store::Session]) -> impl std::fmt::Display {
+    show::of_sessions(sessions)
+}
+
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let hint = match &error {

@@ -32,8 +32,14 @@ pub(super) fn list(limit: usize, json: bool) -> Result<Exit, CliError> {
         output::text("No sessions yet.")?;
         return Ok(Exit::Done);
     }
+    output::text(of_sessions(&sessions))?;
+    Ok(Exit::Done)
+}
+
+/// Sessions as a person reads them.
+pub(super) fn of_sessions(sessions: &[Session]) -> Table {
     let mut table = table(&["ID", "LAST USED (UTC)", "MESSAGES", "SOURCE", "TITLE"]);
-    for session in &sessions {
+    for session in sessions {
         table.add_row([
             session.id.clone(),
             clock::display(session.last_active.unwrap_or(session.started_at)),
@@ -42,8 +48,7 @@ pub(super) fn list(limit: usize, json: bool) -> Result<Exit, CliError> {
             output::one_line(name(session)),
         ]);
     }
-    output::text(table)?;
-    Ok(Exit::Done)
+    table
 }
 
 /// What a person knows a session by.

@@ -1,0 +1,114 @@
+//! `-q`: one answer.
+
+use serde_json::{Value, json};
+
+use super::super::{CliError, Exit, output};
+use super::desk::Desk;
+use super::printer::Printer;
+use crate::agent::{AgentStatus, TurnReport};
+use crate::engine::{TurnOutcome, Usage};
+
+/// Answers one message.
+pub(super) fn answer(
+    desk: &Desk,
+    question: &str,
+    mut warnings: Vec<String>,
+    json: bool,
+) -> Result<Exit, CliError> {
+    // In hand until everything is printed: a signal's thread waits for that.
+    let mut held = desk.hold();
+    let Some(agent) = held.as_mut() else {
+        drop(held);
+        desk.wait_for_the_end();
+    };
+    let mut printer = Printer::new(agent.interrupt(), !json);
+    desk.begin_turn();
+    let report = agent.turn(question, &mut |event| printer.show(event));
+    printer.finish(&report);
+    let status = agent.status();
+    warnings.extend(report.warnings.iter().cloned());
+    let printed = if json {
+        output::json(&object(&report, &status, &warnings))
+    } else {
+        Ok(())
+    };
+    if !printer.is_closed() {
+        say_how_it_ended(&report, json);
+    }
+    if let Some(agent) = held.take() {
+        agent.close(if desk.is_leaving() {
+            "terminated"
+        } else {
+            "cli_close"
+        });
+    }
+    printed?;
+    if printer.is_closed() {
+        return Err(CliError::closed_pipe());
+    }
+    Ok(match report.outcome {
+        TurnOutcome::Completed => Exit::Done,
+        _ => Exit::Failed,
+    })
+}
+
+fn say_how_it_ended(report: &TurnReport, json: bool) {
+    match (&report.error, report.outcome) {
+        (Some(error), _) => output::error(&CliError::new("failed", error)),
+        (None, TurnOutcome::Interrupted) if !json => {
+            output::warning("interrupted; what had arrived is kept in the session");
+        }
+        _ => {}
+    }
+}
+
+fn object(report: &TurnReport, status: &AgentStatus, warnings: &[String]) -> Value {
+    let mut object = json!({
+        "answer": report.answer,
+        "session_id": status.session_id,
+        "outcome": outcome(report.outcome),
+        "usage": report.usage.as_ref().map(usage),
+        "engine": status.engine,
+        "fallback": status.fallback.as_ref().map(|(wanted, reason)| json!({
+            "wanted": wanted,
+            "reason": reason,
+        })),
+        "compressions": report.compressions,
+        "model": status.model,
+        "api_calls": report.api_calls,
+        "warnings": warnings,
+    });
+    if let Some(error) = &report.error {
+        object["error"] = CliError::new("failed", error).to_json();
+    }
+    object
+}
+
+fn outcome(outcome: TurnOutcome) -> &'static str {
+    match outcome {
+        TurnOutcome::Completed => "completed",
+        TurnOutcome::Interrupted => "interrupted",
+        TurnOutcome::Blocked => "blocked",
+        TurnOutcome::Failed => "failed",
+    }
+}
+
+fn usage(usage: &Usage) -> Value {
+    let mut object = serde_json::Map::new();
+    let fields = [
+        ("prompt_tokens", usage.prompt_tokens),
+        ("completion_tokens", usage.completion_tokens),
+        ("total_tokens", usage.total_tokens),
+        ("input_tokens", usage.input_tokens),
+        ("output_tokens", usage.output_tokens),
+        ("cache_read_tokens", usage.cache_read_tokens),
+        ("cache_write_tokens", usage.cache_write_tokens),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            object.insert(name.to_owned(), value.into());
+        }
+    }
+    Value::Object(object)
+}
