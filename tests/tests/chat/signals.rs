@@ -1,0 +1,230 @@
+//! Signals: what arrived is kept, and the engine hears of the end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use hermes_tests::Behaviour;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Chat, finish, wait_until};
+
+fn send(child: &Child, signal: Signal) {
+    let id = i32::try_from(child.id()).expect("a process id");
+    kill_process(Pid::from_raw(id).expect("a process"), signal).expect("sent");
+}
+
+/// Text that arrives, and then nothing more.
+fn stalling() -> Behaviour {
+    Behaviour::text("The beginning of an answer that never comes to its end.").stall_after(4)
+}
+
+/// Waits until the answer has begun to arrive.
+fn first_bytes(child: &mut Child) -> Vec<u8> {
+    let mut first = vec![0; 3];
+    child
+        .stdout
+        .as_mut()
+        .expect("piped")
+        .read_exact(&mut first)
+        .expect("text arrives");
+    first
+}
+
+fn last_of(chat: &Chat) -> (String, String) {
+    let id = chat.sessions()[0]["id"].as_str().expect("an id").to_owned();
+    chat.messages(&id).last().expect("a message").clone()
+}
+
+fn ends(chat: &Chat) -> Vec<Value> {
+    chat.diary()
+        .into_iter()
+        .filter(|entry| entry["what"] == "end")
+        .collect()
+}
+
+#[test]
+fn an_interrupt_keeps_what_arrived() {
+    let chat = Chat::with_diary();
+    chat.provider.default(stalling());
+    let mut child = chat.start(&["-q", "go"]);
+    let first = first_bytes(&mut child);
+    assert_eq!(first, b"The");
+    send(&child, Signal::INT);
+    let said = finish(child);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("warning: interrupted"), "{said:?}");
+    let (role, text) = last_of(&chat);
+    assert_eq!(role, "assistant");
+    assert!(text.starts_with("The") && !text.ends_with("end."), "{text}");
+    assert_eq!(ends(&chat).len(), 1);
+}
+
+// contract: LIFE-4
+// case: 47
+#[test]
+fn a_stopped_process_ends_its_session_with_the_real_messages() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let chat = Chat::with_diary();
+        chat.provider.push(Behaviour::text("one"));
+        chat.provider.default(stalling());
+        let mut child = chat.start(&[]);
+        let mut stdin = child.stdin.take().expect("piped");
+        writeln!(stdin, "first\nsecond").expect("written");
+        chat.provider.wait_for_requests(2, Duration::from_secs(30));
+        first_bytes(&mut child);
+        wait_until("the second answer begins", || {
+            chat.diary()
+                .iter()
+                .filter(|entry| entry["what"] == "select")
+                .count()
+                == 2
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        send(&child, signal);
+        let said = finish(child);
+        assert!(said.code.is_some(), "it ends by itself: {said:?}");
+        let ends = ends(&chat);
+        assert_eq!(ends.len(), 1);
+        let texts: Vec<&str> = ends[0]["messages"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|message| message["content"].as_str())
+            .collect();
+        let real = ["first", "one", "second"];
+        assert!(texts.windows(3).any(|window| window == real), "{texts:?}");
+        assert!(
+            texts.last().is_some_and(|text| text.starts_with("The")),
+            "{texts:?}"
+        );
+        assert_eq!(
+            ends[0]["without_uid"],
+            usize::from(texts.len() > 4),
+            "all but the system message: {}",
+            ends[0]
+        );
+        assert!(!chat.sessions()[0]["ended_at"].is_null());
+        drop(stdin);
+    }
+}
+
+// contract: LIFE-4
+#[test]
+fn a_process_that_waits_for_input_ends_its_session_too() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let chat = Chat::with_diary();
+        chat.echo();
+        let mut child = chat.start(&[]);
+        let mut stdin = child.stdin.take().expect("piped");
+        writeln!(stdin, "hello").expect("written");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("an answer");
+        assert_eq!(line, "answer to: hello\n");
+        wait_until("the engine is idle", || {
+            chat.diary().iter().any(|entry| entry["what"] == "idle")
+        });
+        send(&child, signal);
+        // The pipe stays open all the time.
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0));
+        assert_eq!(chat.story(), ["start 0", "turn 0", "end 0"]);
+        drop(stdin);
+    }
+}
+
+#[test]
+fn json_is_printed_for_a_turn_that_was_stopped() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let chat = Chat::new();
+        chat.provider.default(stalling());
+        let child = chat.start(&["-q", "go", "--json"]);
+        assert!(chat.provider.wait_for_requests(1, Duration::from_secs(30)));
+        std::thread::sleep(Duration::from_millis(400));
+        send(&child, signal);
+        let said = finish(child);
+        let value: Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        assert_eq!(value["outcome"], "interrupted");
+        assert!(
+            value["answer"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("The")),
+            "{value}"
+        );
+        assert_eq!(said.code, Some(1));
+    }
+}
+
+#[test]
+fn an_interrupted_turn_does_not_end_a_conversation() {
+    let chat = Chat::new();
+    chat.provider.push(stalling());
+    chat.provider.default(Behaviour::text("second answer"));
+    let mut child = chat.start(&[]);
+    let mut stdin = child.stdin.take().expect("piped");
+    writeln!(stdin, "first").expect("written");
+    first_bytes(&mut child);
+    send(&child, Signal::INT);
+    writeln!(stdin, "second").expect("written");
+    drop(stdin);
+    let said = finish(child);
+    assert!(said.out.ends_with("second answer\n"), "{said:?}");
+    assert_eq!(said.code, Some(1), "one turn was interrupted: {said:?}");
+    // The request after it is valid, and has what had arrived.
+    let sent = chat.provider.requests()[1].json();
+    let roles: Vec<&str> = sent["messages"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|message| message["role"].as_str())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+}
+
+// contract: PASS-10
+#[test]
+fn a_second_interrupt_leaves_though_an_engine_is_stuck() {
+    for (slot, input) in [
+        ("select_context", "hello\n"),
+        ("compress", "hello\n/compress\n"),
+    ] {
+        let chat = Chat::with_diary().variable("DIARY_SLOW", slot);
+        chat.echo();
+        let mut child = chat.start(&[]);
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(input.as_bytes()).expect("written");
+        let word = if slot == "compress" {
+            "compress"
+        } else {
+            "select"
+        };
+        wait_until("the engine is inside", || {
+            chat.diary().iter().any(|entry| entry["what"] == word)
+        });
+        let began = Instant::now();
+        send(&child, Signal::INT);
+        std::thread::sleep(Duration::from_millis(200));
+        send(&child, Signal::INT);
+        let said = finish(child);
+        assert!(
+            began.elapsed() < Duration::from_secs(12),
+            "{slot}: {:?}: {said:?}",
+            began.elapsed()
+        );
+        assert!(said.code.is_some(), "{said:?}");
+        drop(stdin);
+        // What was said is there, and the session goes on.
+        let (value, _) = chat.json(&["-q", "again", "--continue", "--engine", "compressor"]);
+        assert_eq!(value["outcome"], "completed");
+        let id = value["session_id"].as_str().expect("an id");
+        assert!(
+            chat.messages(id)
+                .contains(&("user".to_owned(), "hello".to_owned()))
+        );
+    }
+}
