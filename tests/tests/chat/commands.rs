@@ -247,7 +247,8 @@ fn compress_says_what_it_did() {
     );
 
     let chat = Chat::new();
-    chat.provider.default(Behaviour::text("noted"));
+    chat.provider
+        .default(Behaviour::text(&"so many words were counted ".repeat(20)));
     let long: String = (0..40)
         .map(|n| format!("{n} {}\n", "many words ".repeat(40)))
         .collect();

@@ -27,7 +27,8 @@ pub(super) enum Input {
 impl Input {
     /// An editor if there is a terminal to draw on and to read from.
     pub(super) fn open(desk: &Desk, home: &Path) -> Result<Self, CliError> {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        let can_draw = std::env::var_os("TERM").is_none_or(|kind| kind != "dumb");
+        if can_draw && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             Ok(Self::Editor(Box::new(Editor::open(desk, home))))
         } else {
             Ok(Self::Lines)
