@@ -8,7 +8,7 @@ use hermes_tests::Behaviour;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Chat, finish, wait_until};
+use crate::support::{Chat, PATIENCE, finish, wait_until};
 
 fn send(child: &Child, signal: Signal) {
     let id = i32::try_from(child.id()).expect("a process id");
@@ -72,7 +72,7 @@ fn a_stopped_process_ends_its_session_with_the_real_messages() {
         let mut child = chat.start(&[]);
         let mut stdin = child.stdin.take().expect("piped");
         writeln!(stdin, "first\nsecond").expect("written");
-        chat.provider.wait_for_requests(2, Duration::from_secs(30));
+        assert!(chat.provider.wait_for_requests(2, PATIENCE));
         first_bytes(&mut child);
         wait_until("the second answer begins", || {
             chat.diary()
@@ -143,7 +143,7 @@ fn json_is_printed_for_a_turn_that_was_stopped() {
         let chat = Chat::new();
         chat.provider.default(stalling());
         let child = chat.start(&["-q", "go", "--json"]);
-        assert!(chat.provider.wait_for_requests(1, Duration::from_secs(30)));
+        assert!(chat.provider.wait_for_requests(1, PATIENCE));
         std::thread::sleep(Duration::from_millis(400));
         send(&child, signal);
         let said = finish(child);
