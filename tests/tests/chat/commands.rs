@@ -237,7 +237,7 @@ fn compress_says_what_it_did() {
     let said = chat.run(&[], "one\n/compress the point\n");
     assert!(
         said.out
-            .contains("Nothing to compress: a diary leaves nothing out"),
+            .contains("Not compressed: a diary leaves nothing out"),
         "{said:?}"
     );
     assert!(

@@ -122,9 +122,9 @@ fn compress(agent: &mut Agent, focus: Option<&str>) -> Result<(), CliError> {
             thousands(after),
             thousands(tokens_after)
         )),
-        Outcome::Unchanged { reason } if reason.is_empty() => output::text("Nothing to compress."),
+        Outcome::Unchanged { reason } if reason.is_empty() => output::text("Not compressed: there is nothing to leave out."),
         Outcome::Unchanged { reason } => output::text(format!(
-            "Nothing to compress: {}",
+            "Not compressed: {}",
             output::one_line(&reason)
         )),
         Outcome::Refused { violations } => Err(failed(format!(
