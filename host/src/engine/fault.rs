@@ -85,7 +85,8 @@ const fn what_next(kind: FaultKind, slot: Slot) -> &'static str {
         (Slot::SelectContext, _) => "the request goes out as it was",
         (Slot::State, _) => "the last values are shown",
         (Slot::ShouldCompress | Slot::Preflight, _) => "it counts as 'no'",
-        (Slot::ToolCall | Slot::ToolSchemas, _) => "the model is told so",
+        (Slot::ToolCall, _) => "the model is told so",
+        (Slot::ToolSchemas, _) => "the conversation goes on without its tools",
         (Slot::Command | Slot::Status, _) => "try again, or see the engine's log",
         _ => "the conversation goes on",
     }

@@ -39,6 +39,8 @@ pub struct EngineHandle {
     model: Option<ModelInfo>,
     /// Failures in a row, by slot.
     failures: HashMap<Slot, u32>,
+    /// The row of failures that the last success has ended; its output may yet prove to be no good.
+    excused: Option<(Slot, u32)>,
     /// Instances that have panicked in this session.
     panics: u32,
     /// The pass of which the engine thinks that it succeeded, and has not heard more.
@@ -116,6 +118,7 @@ impl EngineHandle {
             session_id: Arc::from(""),
             model: None,
             failures: HashMap::new(),
+            excused: None,
             panics: 0,
             open_pass: None,
             warned: HashSet::new(),

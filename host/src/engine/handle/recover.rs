@@ -15,10 +15,17 @@ const REPLACEMENTS: u32 = 2;
 impl EngineHandle {
     /// Keeps the books about one call, and does what the failure table says.
     pub(super) fn keep_books(&mut self, slot: Slot, fault: Option<&EngineFault>) {
+        let excused = self.excused.take();
         let Some(fault) = fault else {
-            self.failures.remove(&slot);
+            self.excused = self.failures.remove(&slot).map(|row| (slot, row));
             return;
         };
+        // A call that succeeded and put out what cannot be used has failed all the same.
+        if let (FaultKind::InvalidOutput, Some((excused, row))) = (fault.kind, excused)
+            && excused == slot
+        {
+            self.failures.insert(slot, row);
+        }
         self.warn_once(fault);
         // That a tool or a command did not like its arguments says nothing about the engine.
         let about_arguments =
