@@ -98,6 +98,8 @@ pub struct Conversation {
     overflowed: Option<u64>,
     /// Whether that pass was the built-in's.
     built_in_tried: bool,
+    /// How large the request was for which the last automatic pass ran.
+    asked_at: u64,
     passes: u64,
     last_pass_id: String,
     told: HashSet<Told>,
@@ -149,6 +151,7 @@ impl Conversation {
             leave: None,
             overflowed: None,
             built_in_tried: false,
+            asked_at: 0,
             passes: 0,
             last_pass_id: String::new(),
             told: HashSet::new(),
@@ -206,9 +209,27 @@ impl Conversation {
         last_pass_id.clone_into(&mut self.last_pass_id);
     }
 
-    /// The conversation goes on in another session.
+    /// The conversation goes on in another session of the same lineage.
     pub fn move_to(&mut self, session_id: &str) {
-        session_id.clone_into(&mut self.settings.session_id);
+        if self.settings.session_id == session_id {
+            return;
+        }
+        let old = std::mem::replace(&mut self.settings.session_id, session_id.to_owned());
+        if self.settings.root_session_id.is_empty() {
+            self.settings.root_session_id.clone_from(&old);
+        }
+        self.settings.parent_session_id = old;
+    }
+
+    /// Where the session at hand comes from, as the store knows it; empty = nowhere.
+    pub fn set_origin(&mut self, parent_session_id: &str, root_session_id: &str) {
+        parent_session_id.clone_into(&mut self.settings.parent_session_id);
+        root_session_id.clone_into(&mut self.settings.root_session_id);
+    }
+
+    /// Whatever ran a pass is not there any more; nothing of it was adopted.
+    pub fn break_off(&mut self) {
+        self.machine = PassMachine::default();
     }
 
     /// The provider takes less than was thought.
@@ -233,6 +254,8 @@ impl Conversation {
         self.frame = frame;
         self.settings.context_length = context_length;
         self.backoff.clear();
+        self.overflowed = None;
+        self.built_in_tried = false;
     }
 
     fn tell_once(&mut self, what: Told, text: impl FnOnce() -> String) {

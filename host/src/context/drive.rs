@@ -2,6 +2,7 @@
 
 use hermes_message::{Message, Role};
 
+use super::backoff::Hold;
 use super::checks;
 use super::pass::{Action, Answer, Event, Order, Outcome};
 use super::port::{Choice, Engine, PassStore, Stored};
@@ -15,6 +16,9 @@ use crate::engine::{
 
 /// A request that a pass could not make fit is worked on again once it has grown to this share of what it was.
 const GROWN_PERCENT: u64 = 105;
+
+/// Real usage below this share of what a useless pass was asked for at has dropped.
+const DROPPED_PERCENT: u64 = 80;
 
 impl Conversation {
     /// Tells the engine that the session starts.
@@ -200,7 +204,12 @@ impl Conversation {
             self.overflowed = None;
         }
         let trigger = engine.state().threshold_tokens;
-        if real.is_some_and(|real| real > 0 && real < trigger) && self.backoff.hold().is_some() {
+        // Where the pass was asked for below the trigger, a request that stays there proves nothing.
+        let dropped = |real: u64| {
+            let below = real.saturating_mul(100) < self.asked_at.saturating_mul(DROPPED_PERCENT);
+            real > 0 && real < trigger && (self.asked_at >= trigger || below)
+        };
+        if self.backoff.hold().is_some() && real.is_some_and(dropped) {
             self.backoff.clear();
         }
     }
@@ -268,7 +277,8 @@ impl Conversation {
         if leave {
             return true;
         }
-        if self.backoff.take_notice() {
+        // Of a pass that failed or was refused the user knows already.
+        if self.backoff.hold() == Some(Hold::Useless) && self.backoff.take_notice() {
             let text = format!(
                 "compression pauses: the last passes freed too little. Of ~{} tokens {} are tool schemas and the like, \
                  which no pass can shorten; `/compress` forces one",
@@ -289,6 +299,7 @@ impl Conversation {
         store: &mut dyn PassStore,
     ) -> (Outcome, bool) {
         let before = self.next_tokens();
+        self.asked_at = before;
         let outcome = self.pass(engine, order, by, store);
         let progress = match &outcome {
             Outcome::Committed { .. } => self.backoff.committed(before, self.next_tokens()),
@@ -367,7 +378,7 @@ impl Conversation {
                             }) => {
                                 old_session.clone_from(&self.settings.session_id);
                                 if let Some(new) = session_id {
-                                    self.settings.session_id = new;
+                                    self.move_to(&new);
                                 }
                                 Event::Stored {
                                     generation,
