@@ -71,6 +71,29 @@ pub enum Begin {
     Latest,
 }
 
+impl Begin {
+    /// The id of the stored session, if there is one to go on with.
+    fn session(&self, host: &Host) -> Result<Option<String>, AgentError> {
+        let store = host.store();
+        match self {
+            Begin::New => Ok(None),
+            Begin::Resume(prefix) => {
+                let store = store.ok_or(AgentError::NoStore("resume"))?;
+                Ok(Some(store.find_session(prefix)?))
+            }
+            Begin::Latest => {
+                let newest =
+                    store.map_or_else(|| Ok(Vec::new()), |store| store.sessions(LATEST))?;
+                // A sub-agent's session is not the person's.
+                let mut persons = newest
+                    .into_iter()
+                    .filter(|session| session.message_count > 0 && !is_delegates(session));
+                Ok(persons.next().map(|session| session.id))
+            }
+        }
+    }
+}
+
 /// What an agent is made of.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
@@ -145,6 +168,8 @@ pub struct Agent {
     options: AgentOptions,
     held: Option<Held>,
     turns: u32,
+    /// Sessions that this agent has begun or taken up.
+    begun: u32,
     compressions: u32,
     last_active: Option<SystemTime>,
     told: HashSet<String>,
@@ -192,25 +217,9 @@ impl Agent {
         parent: Option<Parent>,
     ) -> Result<Self, AgentError> {
         let inner = &host.inner;
-        let resumed = match &options.begin {
-            Begin::New => None,
-            Begin::Resume(prefix) => {
-                let store = inner.store.as_ref().ok_or(AgentError::NoStore("resume"))?;
-                Some(store.resume(&store.find_session(prefix)?)?)
-            }
-            Begin::Latest => match &inner.store {
-                None => None,
-                Some(store) => {
-                    // A sub-agent's session is not the person's.
-                    let newest = store.sessions(LATEST)?;
-                    let newest = newest
-                        .iter()
-                        .find(|session| session.message_count > 0 && !is_delegates(session));
-                    newest
-                        .map(|session| store.resume(&session.id))
-                        .transpose()?
-                }
-            },
+        let resumed = match (options.begin.session(&host)?, &inner.store) {
+            (Some(session), Some(store)) => Some(store.resume(&session)?),
+            _ => None,
         };
         let model = options.model.clone().unwrap_or_else(|| inner.model.clone());
         let window = host.window(&model);
@@ -260,6 +269,7 @@ impl Agent {
             window: window.tokens,
             held,
             turns: 0,
+            begun: 0,
             compressions: 0,
             last_active: None,
             told: HashSet::new(),
@@ -298,7 +308,7 @@ impl Agent {
         Settings {
             session_id: self.record.session().to_owned(),
             // A session can be resumed, and its passes go on being told apart.
-            pass_prefix: format!("{}-{}-", self.id, self.record.session()),
+            pass_prefix: format!("{}-{}-", self.id, self.begun),
             context_length: self.window,
             automatic: compression.enabled,
             max_attempts: u32::try_from(compression.max_attempts).unwrap_or(u32::MAX),
@@ -319,6 +329,7 @@ impl Agent {
     fn fresh_conversation(&mut self, parent: Option<Parent>) {
         let warnings = self.toolbox.refresh(&mut self.engine);
         self.tell_later(warnings);
+        self.begun += 1;
         let settings = self.settings(parent);
         self.conversation = Conversation::new(settings, self.frame());
         let prompt = self.system_prompt();

@@ -177,12 +177,8 @@ impl Host {
     /// When the session that is to go on is not there or cannot be read.
     pub fn agent(&self, options: AgentOptions) -> Result<Agent, AgentError> {
         self.inner.orphans.call_once(|| {
-            let resumed = match &options.begin {
-                Begin::New => None,
-                // Whichever it will be: a session that goes on is not ended first.
-                Begin::Resume(prefix) => Some(prefix.clone()),
-                Begin::Latest => Some(String::new()),
-            };
+            // A session that goes on is not ended first.
+            let resumed = options.begin.session(self).ok().flatten();
             self.end_orphans(resumed.as_deref());
         });
         Agent::open(self.clone(), options)
@@ -258,8 +254,12 @@ impl Host {
         let Some(store) = &self.inner.store else {
             return;
         };
+        // It may have gone on in another one, which is the one that was open.
+        let resumed = resumed
+            .and_then(|session| store.lineage(session).ok())
+            .unwrap_or_default();
         for (session, held) in self.inner.open.orphans() {
-            if resumed.is_some_and(|prefix| session.starts_with(prefix)) {
+            if resumed.contains(&session) {
                 continue;
             }
             if store

@@ -1,6 +1,7 @@
 //! How an agent's session begins, goes on elsewhere, and ends. The engine is told of each, and never left bound to an
 //! old one (LIFE-2, LIFE-3, LIFE-4).
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use hermes_message::Message;
@@ -8,7 +9,7 @@ use hermes_message::Message;
 use super::{Agent, AgentError, Parent};
 use crate::context::Engine;
 use crate::engine::{IdleOutcome, PassControl, StartReason};
-use crate::store::{NewSession, Resumed};
+use crate::store::{NewSession, Resumed, Session};
 
 /// Turns that were taken back.
 #[derive(Clone, Debug)]
@@ -68,14 +69,10 @@ impl Agent {
             ..NewSession::default()
         };
         let resumed = store.branch(self.record.session(), &new)?;
-        let parent = Parent {
-            session: self.record.session().to_owned(),
-            root: self.root().to_owned(),
-            is_stored: true,
-        };
+        let held = self.hold(&resumed.session.id)?;
         let old = self.leave_session("branched");
-        self.held = self.hold(&resumed.session.id)?;
-        self.take_up_below(resumed, StartReason::Branch, &old, Some(parent))
+        self.held = held;
+        self.take_up(resumed, StartReason::Branch, &old)
     }
 
     /// Takes the last `turns` user turns back, over a compaction too.
@@ -87,12 +84,20 @@ impl Agent {
         let store = self.store(DOING)?;
         let rewound = store.rewind(self.record.session(), turns)?;
         // A rewind over a rotation leads back into the session before it.
-        let last_pass = store.session(&rewound.session)?.last_pass_id;
+        let session = store.session(&rewound.session)?;
+        let last_pass = session.last_pass_id.clone();
         let old = self.record.session().to_owned();
         self.record.bind(&rewound.session, rewound.mark);
-        self.conversation.move_to(&rewound.session);
+        if rewound.session != old {
+            // Back into the session before a rotation, whose place is further up.
+            let parent = self.origin(&session);
+            let (parent, root) = parent.map_or_else(Default::default, |at| (at.session, at.root));
+            self.conversation.move_to(&rewound.session);
+            self.conversation.set_origin(&parent, &root);
+        }
         self.conversation
             .restore(&rewound.messages, last_pass.as_deref().unwrap_or_default());
+        self.follow_session();
         self.conversation
             .start_after(&mut self.engine, StartReason::Rewind, &old);
         self.gather_warnings();
@@ -167,16 +172,6 @@ impl Agent {
         reason: StartReason,
         old: &str,
     ) -> Result<(), AgentError> {
-        self.take_up_below(resumed, reason, old, None)
-    }
-
-    fn take_up_below(
-        &mut self,
-        resumed: Resumed,
-        reason: StartReason,
-        old: &str,
-        parent: Option<Parent>,
-    ) -> Result<(), AgentError> {
         let session = &resumed.session;
         if self.held.is_none() {
             self.held = self.hold(&session.id)?;
@@ -198,8 +193,29 @@ impl Agent {
         self.record.facts_mut().system_prompt = session.system_prompt.clone();
         self.record.facts_mut().parent = session.parent.clone();
         let pass = session.last_pass_id.clone().unwrap_or_default();
+        let parent = self.origin(session);
         self.start_session(reason, old, parent, &resumed.messages, &pass);
         Ok(())
+    }
+
+    /// Where a stored session comes from: the one that it was branched, rotated or delegated from, and the first of
+    /// them all.
+    fn origin(&self, session: &Session) -> Option<Parent> {
+        let (store, parent) = (self.record.store()?, session.parent.clone()?);
+        let mut seen = HashSet::from([session.id.clone()]);
+        let mut root = parent.clone();
+        while seen.insert(root.clone()) {
+            // One that was deleted is where the trail ends.
+            match store.session(&root).ok().and_then(|row| row.parent) {
+                Some(before) => root = before,
+                None => break,
+            }
+        }
+        Some(Parent {
+            session: parent,
+            root,
+            is_stored: true,
+        })
     }
 
     fn start_session(
@@ -233,13 +249,41 @@ impl Agent {
             Err(error) => self.tell_later([error.to_string()]),
             Ok(resumed) => {
                 let session = resumed.session.id;
+                let stray = if session == old {
+                    Vec::new()
+                } else {
+                    self.stray()
+                };
                 self.record.bind(&session, resumed.mark);
                 self.conversation.move_to(&session);
                 let pass = resumed.session.last_pass_id.unwrap_or_default();
                 self.conversation.restore(&resumed.messages, &pass);
+                if !stray.is_empty() {
+                    let warning = self.record.write(&mut self.conversation, stray);
+                    self.tell_later(warning);
+                }
+                self.follow_session();
                 self.conversation
                     .start_after(&mut self.engine, StartReason::Resume, &old);
             }
+        }
+    }
+
+    /// What this agent has written to a session that had gone on elsewhere by then.
+    fn stray(&self) -> Vec<Message> {
+        let messages = self.conversation.transcript().messages();
+        messages[messages.len().saturating_sub(self.record.stray())..].to_vec()
+    }
+
+    /// The conversation may have moved to another session: that is the one to be held.
+    pub(super) fn follow_session(&mut self) {
+        let session = self.record.session();
+        if self
+            .held
+            .as_ref()
+            .is_some_and(|held| held.session() != session)
+        {
+            self.held = self.hold(session).unwrap_or_default();
         }
     }
 

@@ -123,6 +123,9 @@ impl Agent {
     pub fn compress(&mut self, focus: Option<&str>, on: &mut Sink<'_>) -> Outcome {
         let warning = self.record.flush(&mut self.conversation);
         self.tell_later(warning);
+        if self.record.is_stale() {
+            self.adopt();
+        }
         let focus = focus.map(str::trim).filter(|focus| !focus.is_empty());
         let focus = focus.map(str::to_owned);
         // The interrupt watches this as it watches a turn.
@@ -204,14 +207,7 @@ impl Agent {
             self.adopt();
         }
         // A rotation goes on in another session.
-        let session = self.record.session();
-        if self
-            .held
-            .as_ref()
-            .is_some_and(|held| held.session() != session)
-        {
-            self.held = self.hold(session).unwrap_or_default();
-        }
+        self.follow_session();
         self.sync_tools();
     }
 }

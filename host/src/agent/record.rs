@@ -62,6 +62,8 @@ pub(crate) struct Record {
     told_unsaved: bool,
     /// Others have changed what this agent knows of the session.
     is_stale: bool,
+    /// How many messages were written since that was so.
+    stray: usize,
     pass: Option<Pass>,
 }
 
@@ -91,6 +93,7 @@ impl Record {
             unsaved: 0,
             told_unsaved: false,
             is_stale: false,
+            stray: 0,
             pass: None,
         }
     }
@@ -129,6 +132,7 @@ impl Record {
         self.unsaved = 0;
         self.told_unsaved = false;
         self.is_stale = false;
+        self.stray = 0;
     }
 
     /// A stored session goes on.
@@ -139,11 +143,17 @@ impl Record {
         self.unsaved = 0;
         self.told_unsaved = false;
         self.is_stale = false;
+        self.stray = 0;
     }
 
     /// Whether the transcript has to be read again before the next request.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale && self.unsaved == 0
+    }
+
+    /// How many messages at the transcript's end were written after others had changed the session.
+    pub(crate) fn stray(&self) -> usize {
+        self.stray
     }
 
     /// Appends messages to the transcript and to the session, in one synced transaction. Returns what to tell the
@@ -211,6 +221,9 @@ impl Record {
         let written = store.append(&self.session, batch, &mut self.mark)?;
         if written.foreign > 0 || written.generation != self.mark.generation {
             self.is_stale = true;
+        }
+        if self.is_stale {
+            self.stray += batch.len();
         }
         Ok(())
     }
@@ -298,6 +311,13 @@ impl PassStore for Record {
     }
 
     fn end(&mut self) {
+        self.end_pass();
+    }
+}
+
+impl Record {
+    /// Gives the session back that a pass holds, if one does.
+    pub(crate) fn end_pass(&mut self) {
         if let (Some(store), Some(pass)) = (&self.store, self.pass.take())
             && let Err(error) = store.end_pass(&pass.into_lock())
         {

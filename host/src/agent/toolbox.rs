@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::tools::{Place, Tool};
 use crate::context::AgentEngine;
-use crate::engine::{MessageList, ToolRequest};
+use crate::engine::{FaultKind, MessageList, ToolRequest};
 
 /// The longest name that every provider takes.
 const LONGEST_NAME: usize = 64;
@@ -81,10 +81,13 @@ impl Toolbox {
         let mut warnings = Vec::new();
         let offered = match offered {
             Ok(offered) => offered,
+            // They were had before: what cannot be asked now has not lost them (TOOL-4).
+            Err(_) if self.engine.as_deref() == Some(&name) => return warnings,
             Err(fault) => {
-                warnings.push(format!(
-                    "{fault}; the conversation goes on without its tools"
-                ));
+                // Of any other fault the engine's handle tells.
+                if fault.kind == FaultKind::Busy {
+                    warnings.push(fault.to_string());
+                }
                 Vec::new()
             }
         };

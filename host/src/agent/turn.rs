@@ -48,12 +48,17 @@ impl Agent {
         self.place.cancel = running.cancel.clone();
         // A fault of our own ends this turn, not the session.
         let end = catch_unwind(AssertUnwindSafe(|| self.run(&mut running, text, on)));
-        let end = end.unwrap_or_else(|panic| End {
-            outcome: TurnOutcome::Failed,
-            error: Some(format!(
-                "the turn broke off because of a fault in hermes itself: {}. Please report it; the conversation is saved up to here",
-                panic_text(&*panic)
-            )),
+        let end = end.unwrap_or_else(|panic| {
+            // It may have been in the middle of a pass.
+            self.record.end_pass();
+            self.conversation.break_off();
+            End {
+                outcome: TurnOutcome::Failed,
+                error: Some(format!(
+                    "the turn broke off because of a fault in hermes itself: {}. Please report it; the conversation is saved up to here",
+                    panic_text(&*panic)
+                )),
+            }
         });
         self.end_turn(running, end, on)
     }
