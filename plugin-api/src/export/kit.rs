@@ -5,6 +5,7 @@
 
 mod host;
 mod record;
+mod steady;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
