@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use hermes::context::AgentEngine;
-use hermes::engine::{EngineSettings, Ledger, Services, Template};
+use hermes::engine::{EngineSettings, Ledger, ModelInfo, Services, Template};
 use hermes::plugin::EngineModule;
 use hermes_message::Message;
 use hermes_plugin_api::{
@@ -59,11 +59,11 @@ fn agent(module: &'static hermes_engine_abi::Module, id: &str) -> AgentEngine {
     };
     let template = Template::create(&module, settings, services).expect("the registered instance");
     script(id, |script| *script = Script::default());
-    AgentEngine {
-        handle: template.clone_for_agent().expect("an instance"),
-        timeout: None,
-        ceiling: None,
-    }
+    let handle = template.clone_for_agent().expect("an instance");
+    let engine = AgentEngine::new(handle, &ModelInfo::default(), None, None);
+    // What a test sees begins after that.
+    take_log(id);
+    engine
 }
 
 struct Core {

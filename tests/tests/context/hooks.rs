@@ -59,7 +59,10 @@ fn whatever_a_hook_does_wrong_the_request_goes_out_as_it_was_and_the_user_is_tol
         let wanted =
             usize::from(["empty", "no-object", "only-orphan", "error", "panic"].contains(&mode));
         assert_eq!(told.len(), wanted, "{mode}: {told:?}");
-        assert_eq!(take_log(&id).len(), 2, "{mode}: it was asked each time");
+        let log = take_log(&id);
+        // A new instance in place of a dead one learns its model first.
+        let asked = log.iter().filter(|line| !line.starts_with("update_model"));
+        assert_eq!(asked.count(), 2, "{mode}: it was asked each time: {log:?}");
     }
 }
 
