@@ -8,7 +8,7 @@ root=$(cd "$here/../../.." && pwd)
 skip() { echo "skipped: $1"; exit 0; }
 command -v python3 >/dev/null || skip "there is no python3"
 cd "$root"
-cargo build --release --quiet -p hermes
+cargo build --release --quiet --workspace
 ours=${CARGO_TARGET_DIR:-$root/target}/release/hermes
 peer=$(sh "$here/../setup.sh") || peer=
 [ -n "$peer" ] || echo "the peer cannot be installed here; ours alone"

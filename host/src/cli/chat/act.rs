@@ -122,11 +122,12 @@ fn compress(agent: &mut Agent, focus: Option<&str>) -> Result<(), CliError> {
             thousands(after),
             thousands(tokens_after)
         )),
-        Outcome::Unchanged { reason } if reason.is_empty() => output::text("Not compressed: there is nothing to leave out."),
-        Outcome::Unchanged { reason } => output::text(format!(
-            "Not compressed: {}",
-            output::one_line(&reason)
-        )),
+        Outcome::Unchanged { reason } if reason.is_empty() => {
+            output::text("Not compressed: there is nothing to leave out.")
+        }
+        Outcome::Unchanged { reason } => {
+            output::text(format!("Not compressed: {}", output::one_line(&reason)))
+        }
         Outcome::Refused { violations } => Err(failed(format!(
             "the engine's result was refused, and nothing has changed: {}",
             checks::summary(&violations)
