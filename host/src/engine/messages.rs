@@ -29,6 +29,9 @@ struct Inner {
     identities: Vec<Option<Arc<str>>>,
     /// Where the newest run of tool results begins: the message before them.
     group_start: usize,
+    /// How many calls of each id the newest group has open, if it is a large one whose results have named their calls
+    /// exactly so far.
+    open_calls: Option<HashMap<Box<str>, usize>>,
     lookup: OnceLock<Lookup>,
 }
 
@@ -37,6 +40,9 @@ struct Inner {
 struct Lookup {
     by_value: HashMap<u64, Vec<usize>>,
 }
+
+/// Groups up to this size are read again for each result; that is quicker than keeping books.
+const FEW_CALLS: usize = 16;
 
 /// Which of a message's two texts the engine sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,10 +157,40 @@ impl Inner {
         if message.role() != Role::Tool {
             return None;
         }
+        // Of a thousand calls in one answer, each result would otherwise mean to read all of them again.
+        if self.is_open(message) {
+            return Some(self.group_start);
+        }
         let mut group = self.messages.get(self.group_start..)?.to_vec();
         group.push(message.clone());
         let caller = sequence::callers(&group).last().copied().flatten()?;
         Some(self.group_start + caller)
+    }
+
+    fn is_open(&self, result: &Message) -> bool {
+        let open = self.open_calls.as_ref().zip(result.tool_call_id());
+        open.and_then(|(open, id)| open.get(id))
+            .is_some_and(|count| *count > 0)
+    }
+
+    /// Keeps the books about the newest group.
+    fn note_calls(&mut self, message: &Message) {
+        if message.role() != Role::Tool {
+            let calls = message.tool_calls();
+            self.open_calls = (calls.len() > FEW_CALLS).then(|| {
+                let mut open = HashMap::new();
+                for call in calls {
+                    *open.entry(call.id.clone()).or_default() += 1;
+                }
+                open
+            });
+        } else if !self.is_open(message) {
+            self.open_calls = None;
+        } else if let (Some(open), Some(id)) = (&mut self.open_calls, message.tool_call_id())
+            && let Some(count) = open.get_mut(id)
+        {
+            *count -= 1;
+        }
     }
 
     fn index(&self) -> Lookup {
@@ -172,6 +208,7 @@ impl Inner {
         if message.role() != Role::Tool {
             self.group_start = at;
         }
+        self.note_calls(&message);
         let identity = message.identity();
         let identity_json: Option<Arc<str>> =
             (!identity.is_empty()).then(|| identity.to_json().into());

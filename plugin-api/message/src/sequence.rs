@@ -2,6 +2,7 @@
 
 mod check;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::calls::{ToolCall, call_key};
@@ -133,28 +134,90 @@ fn for_each_answer(messages: &[Message], mut found: impl FnMut(usize, usize, usi
 /// For each result the call it answers. The first open call with the result's id is taken; a result
 /// that names no call takes the first one that is left.
 pub(crate) fn answers(calls: &[ToolCall], results: &[&Message]) -> Vec<Option<usize>> {
-    let mut open = vec![true; calls.len()];
+    let mut open = Open::new(calls);
     let mut found = vec![None; results.len()];
-    let mut take = |wanted: &dyn Fn(&ToolCall) -> bool| {
-        let at = calls
-            .iter()
-            .zip(&open)
-            .position(|(call, open)| *open && wanted(call))?;
-        open[at] = false;
-        Some(at)
-    };
     for (result, found) in results.iter().zip(&mut found) {
         if let Some(id) = named_call(result) {
-            *found =
-                take(&|call| &*call.id == id).or_else(|| take(&|call| call.key() == call_key(id)));
+            *found = open.take(id);
         }
     }
     for (result, found) in results.iter().zip(&mut found) {
         if named_call(result).is_none() {
-            *found = take(&|_| true);
+            *found = open.take_first();
         }
     }
     found
+}
+
+/// The calls of one message that no result has taken yet.
+struct Open<'c> {
+    calls: &'c [ToolCall],
+    is_open: Vec<bool>,
+    /// The first call that may be open.
+    first: usize,
+    /// Where the calls of an id, and of a key, stand, the last one first; made for groups that are too large to be
+    /// looked through for each result.
+    places: Option<[HashMap<&'c str, Vec<usize>>; 2]>,
+}
+
+impl<'c> Open<'c> {
+    /// Up to here looking through all of them is the quickest.
+    const FEW: usize = 16;
+
+    fn new(calls: &'c [ToolCall]) -> Self {
+        let places = (calls.len() > Self::FEW).then(|| {
+            let mut places = [HashMap::new(), HashMap::new()];
+            for (at, call) in calls.iter().enumerate().rev() {
+                let [by_id, by_key] = &mut places;
+                by_id.entry(&*call.id).or_insert_with(Vec::new).push(at);
+                by_key.entry(call.key()).or_insert_with(Vec::new).push(at);
+            }
+            places
+        });
+        Self {
+            calls,
+            is_open: vec![true; calls.len()],
+            first: 0,
+            places,
+        }
+    }
+
+    /// Takes the first open call with this id, else the first whose id means the same.
+    fn take(&mut self, id: &str) -> Option<usize> {
+        let key = call_key(id);
+        let at = match &mut self.places {
+            Some([by_id, by_key]) => newest_open(by_id.get_mut(id), &self.is_open)
+                .or_else(|| newest_open(by_key.get_mut(key), &self.is_open)),
+            None => {
+                let open = |wanted: &dyn Fn(&ToolCall) -> bool| {
+                    let mut calls = self.calls.iter().zip(&self.is_open);
+                    calls.position(|(call, open)| *open && wanted(call))
+                };
+                open(&|call| &*call.id == id).or_else(|| open(&|call| call.key() == key))
+            }
+        }?;
+        self.is_open[at] = false;
+        Some(at)
+    }
+
+    fn take_first(&mut self) -> Option<usize> {
+        while !*self.is_open.get(self.first)? {
+            self.first += 1;
+        }
+        self.is_open[self.first] = false;
+        Some(self.first)
+    }
+}
+
+/// The first of these places that is still open; those that are not are forgotten.
+fn newest_open(places: Option<&mut Vec<usize>>, is_open: &[bool]) -> Option<usize> {
+    let places = places?;
+    while let Some(at) = places.pop() {
+        if is_open[at] {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The id a result names, unless that is empty.
@@ -177,4 +240,66 @@ pub fn turns(messages: &[Message]) -> Vec<Range<usize>> {
         .zip(ends)
         .map(|(start, end)| start..end)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build;
+    use proptest::prelude::*;
+
+    /// The rule as it is written: for each result in turn the first open call of its id, then of its key.
+    fn by_the_rule(calls: &[ToolCall], results: &[&Message]) -> Vec<Option<usize>> {
+        let mut open = vec![true; calls.len()];
+        let mut found = vec![None; results.len()];
+        for named in [true, false] {
+            for (result, found) in results.iter().zip(&mut found) {
+                let id = named_call(result);
+                if id.is_some() != named {
+                    continue;
+                }
+                let first = |wanted: &dyn Fn(&ToolCall) -> bool| {
+                    (0..calls.len()).find(|&at| open[at] && wanted(&calls[at]))
+                };
+                *found = match id {
+                    Some(id) => first(&|call| &*call.id == id)
+                        .or_else(|| first(&|call| call.key() == call_key(id))),
+                    None => first(&|_| true),
+                };
+                if let Some(at) = *found {
+                    open[at] = false;
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        // contract: UID-12
+        // case: 12
+        #[test]
+        fn large_groups_are_paired_as_small_ones_are(
+            calls in proptest::collection::vec(0_u8..12, 0..40),
+            results in proptest::collection::vec(0_u8..16, 0..40),
+        ) {
+            // Ids that repeat, some with a part behind a bar, some results without one.
+            let id = |n: u8| match n {
+                0..6 => format!("c{n}"),
+                6..12 => format!("c{}|fc_{n}", n - 6),
+                12 => String::new(),
+                _ => format!("other{n}"),
+            };
+            let ids: Vec<String> = calls.iter().map(|n| id(*n)).collect();
+            let list: Vec<(&str, &str, &str)> =
+                ids.iter().map(|id| (id.as_str(), "f", "{}")).collect();
+            let caller = build::calling(None, &list);
+            let answers_to: Vec<Message> =
+                results.iter().map(|n| build::tool(&id(*n), "x")).collect();
+            let results: Vec<&Message> = answers_to.iter().collect();
+            prop_assert_eq!(
+                answers(caller.tool_calls(), &results),
+                by_the_rule(caller.tool_calls(), &results)
+            );
+        }
+    }
 }
