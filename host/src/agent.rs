@@ -34,6 +34,7 @@ mod passes;
 mod prompt;
 mod record;
 pub mod registry;
+mod rescue;
 mod status;
 mod toolbox;
 pub mod tools;
@@ -42,7 +43,7 @@ mod turn;
 pub use event::{Event, Sink, TurnReport};
 pub use host::{Host, HostError, HostOptions};
 pub use interrupt::Interrupt;
-pub use lifecycle::Rewound;
+pub use lifecycle::{Closed, Rewound};
 pub use status::AgentStatus;
 
 use std::collections::HashSet;
@@ -50,6 +51,7 @@ use std::time::SystemTime;
 
 use hermes_message::build;
 
+use crate::config::HermesHome;
 use crate::context::request::Frame;
 use crate::context::{AgentEngine, Conversation, Engine, Settings};
 use crate::engine::StartReason;
@@ -262,6 +264,7 @@ impl Agent {
             toolbox,
             place: Place {
                 directory,
+                kept_back: std::fs::canonicalize(inner.home.path()).ok(),
                 cancel: crate::provider::Cancel::new(),
             },
             interrupt,
@@ -380,6 +383,14 @@ impl Agent {
             }
         }
     }
+}
+
+/// Whether somebody, here or in another process, has the session open.
+#[must_use]
+pub fn is_open(home: &HermesHome, session: &str) -> bool {
+    let open = open_sessions::OpenSessions::below(home.path());
+    // Where nothing can be noted, nothing is known to be open.
+    open.hold(session).is_ok_and(|held| held.is_none())
 }
 
 /// How far back the newest conversation of a person is looked for.

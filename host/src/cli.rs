@@ -29,7 +29,7 @@ pub struct Globals {
     /// Print exactly one JSON value instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Log more (-v debug, -vv trace); HERMES_LOG takes a filter instead
+    /// Log more to logs/hermes.log in HERMES_HOME (-v debug, -vv trace); HERMES_LOG takes a filter instead
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }

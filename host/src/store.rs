@@ -79,9 +79,10 @@ pub struct Store {
     path: PathBuf,
     options: StoreOptions,
     upgrade: Upgrade,
-    /// `None` for a store that was opened for reading.
-    writer: Option<Mutex<Connection>>,
     reader: Mutex<Connection>,
+    /// `None` for a store that was opened for reading. Closed last: only a connection that may write can move what is
+    /// in the log into the file when it closes.
+    writer: Option<Mutex<Connection>>,
 }
 
 impl Store {
@@ -162,6 +163,17 @@ impl Store {
             &self.options,
             budget,
         )
+    }
+
+    /// Moves what is in the log into the file itself and empties the log, unless somebody else is in the way: for the
+    /// end of a program that does not drop its store. Nothing is lost without it.
+    pub fn tidy(&self) {
+        if let Ok(writer) = self.writer("tidy the store") {
+            let done = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            if let Err(error) = done {
+                tracing::info!(%error, "the store's log is emptied at another time");
+            }
+        }
     }
 
     fn writer(&self, doing: &'static str) -> Result<MutexGuard<'_, Connection>, StoreError> {

@@ -166,7 +166,7 @@ impl Agent {
             Some(limit) if limit > 0 && !payload => {
                 if self.window == 0 || limit < self.window {
                     self.tell_later([format!(
-                        "the model's window is {limit} tokens, not {}; set `model.context_length: {limit}` to know it from the start",
+                        "the model takes {limit} tokens, not {}; `model.context_length: {limit}` says so from the start, for the model in model.default",
                         self.window
                     )]);
                     self.window = limit;

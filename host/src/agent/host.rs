@@ -272,7 +272,15 @@ impl Host {
                     ..AgentOptions::default()
                 };
                 match Agent::open_held(self.clone(), options, Some(held)) {
-                    Ok(agent) => agent.close("killed"),
+                    Ok(agent) => {
+                        // Told with the host's warnings, for nobody talks in it.
+                        let closed = agent.close("killed");
+                        self.inner
+                            .warnings
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .extend(closed.warnings);
+                    }
                     Err(error) => {
                         tracing::warn!(session, %error, "a session that was never ended could not be");
                     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use hermes_message::Message;
 
-use super::{Agent, AgentError, Parent};
+use super::{Agent, AgentError, Parent, rescue};
 use crate::context::Engine;
 use crate::engine::{IdleOutcome, PassControl, StartReason};
 use crate::store::{NewSession, Resumed, Session};
@@ -21,6 +21,16 @@ pub struct Rewound {
     pub removed: usize,
     /// How many compactions had to be undone.
     pub passes_undone: usize,
+}
+
+/// How an agent has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Closed {
+    /// The store has the whole conversation. If not, a warning says where it is.
+    pub is_saved: bool,
+    /// What is to be told.
+    pub warnings: Vec<String>,
 }
 
 impl Agent {
@@ -126,8 +136,17 @@ impl Agent {
     }
 
     /// The end: `on_session_end` with the real final messages, once, and the session's row is closed with `reason`.
-    pub fn close(mut self, reason: &str) {
+    ///
+    /// Returns what is to be told of it.
+    pub fn close(mut self, reason: &str) -> Closed {
         self.finish(reason);
+        if let Some(store) = self.record.store() {
+            store.tidy();
+        }
+        Closed {
+            is_saved: !self.record.has_unsaved(),
+            warnings: self.take_warnings(),
+        }
     }
 
     pub(super) fn finish(&mut self, reason: &str) {
@@ -146,6 +165,9 @@ impl Agent {
     fn leave_session(&mut self, reason: &str) -> String {
         let warning = self.record.flush(&mut self.conversation);
         self.tell_later(warning);
+        if self.record.has_unsaved() {
+            self.rescue();
+        }
         self.conversation.end(&mut self.engine);
         if let Err(error) = self.record.end(reason) {
             self.tell_later([error.to_string()]);
@@ -154,6 +176,21 @@ impl Agent {
         self.gather_warnings();
         self.held = None;
         self.record.session().to_owned()
+    }
+
+    /// The store does not take the newest messages, and this agent is about to forget them.
+    fn rescue(&mut self) {
+        let kept = rescue::keep(self.host.home(), self.messages());
+        let told = match kept {
+            Ok(path) => format!(
+                "the newest messages could not be saved; the whole conversation is in {path}, `hermes sessions import {path}` takes it in",
+                path = path.display()
+            ),
+            Err(error) => format!(
+                "the newest messages of this session are lost: neither the store nor a file could be written ({error})"
+            ),
+        };
+        self.tell_later([told]);
     }
 
     /// An empty session begins. `old`: the one that it follows.

@@ -218,7 +218,15 @@ impl Record {
             store.create_session(&self.facts.row(Some(&self.session)))?;
             self.exists = true;
         }
-        let written = store.append(&self.session, batch, &mut self.mark)?;
+        let written = match store.append(&self.session, batch, &mut self.mark) {
+            // Somebody has deleted it meanwhile. What is said from now on is not lost with it.
+            Err(StoreError::NoSession { .. }) => {
+                self.mark = Mark::default();
+                store.create_session(&self.facts.row(Some(&self.session)))?;
+                store.append(&self.session, batch, &mut self.mark)?
+            }
+            other => other?,
+        };
         if written.foreign > 0 || written.generation != self.mark.generation {
             self.is_stale = true;
         }

@@ -49,6 +49,18 @@ fn ended_by_an_engine() -> u8 {
     error.exit.code()
 }
 
+/// What is said when the process is told to stop before there is a result.
+pub(super) fn stopped() {
+    let error = CliError::new(
+        "interrupted",
+        "stopped by a signal before there was a result",
+    );
+    if JSON.load(Ordering::Acquire) {
+        let _ = json(&serde_json::json!({"error": error.to_json()}));
+    }
+    self::error(&error);
+}
+
 /// Says that this command's result is one JSON value, whatever happens.
 pub(super) fn expect_json(wanted: bool) {
     JSON.store(wanted, Ordering::Release);

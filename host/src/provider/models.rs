@@ -68,7 +68,7 @@ pub(super) fn window_of(configured: Option<u64>, provider: &dyn Provider, model:
     Window {
         warning: Some(format!(
             "the window of {model} is not known, {DEFAULT_WINDOW} tokens are assumed; \
-             set it: `hermes config set model.context_length N`"
+             `hermes config set model.context_length N` sets that of the model in model.default"
         )),
         ..found(DEFAULT_WINDOW, WindowSource::Default)
     }

@@ -201,6 +201,13 @@ fn open_with(
     let (completer, warnings) = ModelCompleter::of_config(config, home, &opened, environment);
     opened.completer = completer.map(|completer| Arc::new(completer) as Arc<dyn Completer>);
     opened.warnings = warnings;
+    if let ("scripted", Some(address)) = (opened.provider_name.as_str(), source.base_url)
+        && address.contains("://")
+    {
+        opened.warnings.push(format!(
+            "model.provider is scripted, so {address} is not asked: this is a dry run. `hermes config set model.provider custom` ends it"
+        ));
+    }
     Ok(opened)
 }
 

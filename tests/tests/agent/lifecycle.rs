@@ -152,7 +152,7 @@ fn a_new_session_is_end_then_reset_then_start_with_the_instance_and_its_budget_k
 fn every_ending_is_told_once_with_the_real_final_messages() {
     type Ending = fn(Agent, &Host);
     let endings: [(&str, Ending); 5] = [
-        ("close", |agent, _| agent.close("done")),
+        ("close", |agent, _| assert!(agent.close("done").is_saved)),
         ("drop", |agent, _| drop(agent)),
         ("new", |mut agent, _| {
             agent.new_session();

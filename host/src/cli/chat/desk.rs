@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::super::{CliError, output};
-use crate::agent::{Agent, Interrupt};
+use crate::agent::{Agent, Closed, Interrupt};
 use crate::engine::PassControl;
 
 /// How long the talking thread may take to come to an end by itself.
@@ -171,6 +171,7 @@ impl Desk {
         }
         let Some(interrupt) = self.0.interrupt.get() else {
             // Nothing has begun.
+            output::stopped();
             end(BROKEN_OFF);
         };
         let in_turn = interrupt.interrupt();
@@ -191,6 +192,7 @@ impl Desk {
                     output::warning(
                         "something is still at work and does not stop; left without it. What was said is saved, and the session is ended at the next start",
                     );
+                    output::stopped();
                     end(BROKEN_OFF);
                 }
             }
@@ -198,11 +200,21 @@ impl Desk {
     }
 }
 
+/// Says what there is to say about the end of a session, and whether all of it is saved.
+pub(super) fn tell_closed(closed: &Closed) -> bool {
+    for warning in &closed.warnings {
+        output::warning(warning);
+    }
+    closed.is_saved
+}
+
 /// The agent was on the desk: its session gets its end here.
 #[cfg(unix)]
 fn finish(agent: Option<Agent>, reason: &str, in_turn: bool) {
     match agent {
-        Some(agent) => agent.close(reason),
+        Some(agent) => {
+            tell_closed(&agent.close(reason));
+        }
         // The talking thread has ended the session and is about to end the process; it has results to print.
         None => std::thread::sleep(LAST_THINGS),
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::{CliError, Exit, output};
-use super::desk::Desk;
+use super::desk::{Desk, tell_closed};
 use super::printer::Printer;
 use crate::agent::{AgentStatus, TurnReport};
 use crate::engine::{TurnOutcome, Usage};
@@ -35,19 +35,19 @@ pub(super) fn answer(
     if !printer.is_closed() {
         say_how_it_ended(&report, json);
     }
-    if let Some(agent) = held.take() {
-        agent.close(if desk.is_leaving() {
+    let saved = held.take().is_none_or(|agent| {
+        tell_closed(&agent.close(if desk.is_leaving() {
             "terminated"
         } else {
             "cli_close"
-        });
-    }
+        }))
+    });
     printed?;
     if printer.is_closed() {
-        return Err(CliError::closed_pipe());
+        return Err(printer.take_failure());
     }
     Ok(match report.outcome {
-        TurnOutcome::Completed => Exit::Done,
+        TurnOutcome::Completed if saved => Exit::Done,
         _ => Exit::Failed,
     })
 }

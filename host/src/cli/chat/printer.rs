@@ -1,15 +1,18 @@
 //! Shows a turn while it runs: the answer on stdout as it arrives, all else on stderr.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::super::output;
+use super::super::{CliError, output};
 use crate::agent::{Event, Interrupt, TurnReport};
 use crate::engine::TurnOutcome;
 
 /// Characters of a tool's arguments that are shown.
 const ARGUMENTS: usize = 100;
+/// A pause of so long wants an explanation, also where nobody sees progress.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// One turn's display.
 pub(super) struct Printer {
@@ -28,6 +31,8 @@ pub(super) struct Printer {
     in_line: bool,
     /// Nobody reads stdout any more.
     is_closed: bool,
+    /// Why, to be told once.
+    failure: Option<CliError>,
 }
 
 impl Printer {
@@ -41,10 +46,16 @@ impl Printer {
             has_part: false,
             in_line: false,
             is_closed: false,
+            failure: None,
         }
     }
 
     /// Whether the reader of stdout has gone.
+    /// Why nothing can be written any more; a pipe whose other side has closed is no failure.
+    pub(super) fn take_failure(&mut self) -> CliError {
+        self.failure.take().unwrap_or_else(CliError::closed_pipe)
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -62,6 +73,8 @@ impl Printer {
                     output::progress(format!("{reason}; asking again in {seconds:.1} s"));
                 } else if began {
                     output::warning(format!("the answer broke off and begins anew: {reason}"));
+                } else if wait >= LONG_WAIT {
+                    output::warning(format!("{reason}; asking again in {seconds:.0} s"));
                 }
             }
             Event::ToolBegins { name, arguments } => {
@@ -132,9 +145,13 @@ impl Printer {
     }
 
     fn put(&mut self, text: &str) {
-        if !self.is_closed && output::raw(text).is_err() {
-            // Nobody is there to read the rest.
+        if self.is_closed {
+            return;
+        }
+        if let Err(error) = output::raw(text) {
+            // Nobody is there to read the rest, or it cannot be written.
             self.is_closed = true;
+            self.failure = Some(error);
             self.interrupt.interrupt();
         }
     }

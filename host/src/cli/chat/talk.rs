@@ -3,7 +3,7 @@
 use super::super::{CliError, Exit, output};
 use super::act::{self, Flow};
 use super::command::{self, Line};
-use super::desk::Desk;
+use super::desk::{Desk, tell_closed};
 use super::input::{Input, Taken};
 use super::printer::Printer;
 use super::status;
@@ -27,14 +27,14 @@ pub(super) fn talk(desk: &Desk, host: &Host) -> Result<Exit, CliError> {
     let ended = talk.run(&mut input);
     // A signal's thread may have had it before.
     let agent = desk.hold().take();
-    match agent {
-        Some(agent) => agent.close(if desk.is_leaving() {
+    let saved = match agent {
+        Some(agent) => tell_closed(&agent.close(if desk.is_leaving() {
             "terminated"
         } else {
             "cli_close"
-        }),
+        })),
         None => desk.wait_for_the_end(),
-    }
+    };
     ended?;
     if talk.lines == 0 && !input.is_editor() && !desk.is_leaving() {
         return Err(CliError::usage(
@@ -43,7 +43,7 @@ pub(super) fn talk(desk: &Desk, host: &Host) -> Result<Exit, CliError> {
         .hint("`hermes chat -q TEXT` answers once; each line of the standard input is a message"));
     }
     // On a terminal the person has seen what failed.
-    Ok(if talk.failed && !input.is_editor() {
+    Ok(if !saved || talk.failed && !input.is_editor() {
         Exit::Failed
     } else {
         Exit::Done
@@ -115,7 +115,7 @@ impl Talk<'_> {
         self.desk.end_turn();
         printer.finish(&report);
         if printer.is_closed() {
-            return Err(CliError::closed_pipe());
+            return Err(printer.take_failure());
         }
         match (&report.error, report.outcome) {
             (Some(error), _) => self.complain(&CliError::new("failed", error)),

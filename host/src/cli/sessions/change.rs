@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::{CliError, Exit, files, output};
 use super::{Bar, find, open, open_to_read};
+use crate::config::HermesHome;
 use crate::store::{NewSession, Severity};
 
 pub(super) fn import(file: &Path, json: bool) -> Result<Exit, CliError> {
@@ -66,6 +67,10 @@ pub(super) fn branch(id: &str, title: Option<&str>, json: bool) -> Result<Exit, 
 
 pub(super) fn rewind(id: &str, turns: u32, json: bool) -> Result<Exit, CliError> {
     let (store, id) = find(open_existing()?, id)?;
+    // It goes on in the newest of its line, and that is the one that is rewound.
+    for session in store.lineage(&id)? {
+        refuse_open(&session, "rewind")?;
+    }
     let done = store.rewind(&id, usize::try_from(turns).unwrap_or(usize::MAX))?;
     if json {
         output::json(&json!({
@@ -93,8 +98,21 @@ pub(super) fn rewind(id: &str, turns: u32, json: bool) -> Result<Exit, CliError>
     Ok(Exit::Done)
 }
 
+/// Somebody is talking in it, and would go on without knowing.
+fn refuse_open(id: &str, doing: &str) -> Result<(), CliError> {
+    if crate::agent::is_open(&HermesHome::from_env(), id) {
+        return Err(CliError::new(
+            "open",
+            format!("cannot {doing} session {id}: it is open in another process"),
+        )
+        .hint("close it there first"));
+    }
+    Ok(())
+}
+
 pub(super) fn delete(id: &str, json: bool) -> Result<Exit, CliError> {
     let (store, id) = find(open_existing()?, id)?;
+    refuse_open(&id, "delete")?;
     let deleted = store.delete_session(&id)?;
     if json {
         output::json(&deleted)?;
@@ -173,9 +191,7 @@ fn output_nothing(json: bool) -> Result<(), CliError> {
 
 /// The store for changes, if there is one: changing a session does not make an empty store.
 fn open_existing() -> Result<Option<crate::store::Store>, CliError> {
-    let path = crate::config::HermesHome::from_env()
-        .path()
-        .join(crate::store::FILE_NAME);
+    let path = HermesHome::from_env().path().join(crate::store::FILE_NAME);
     if path.exists() {
         open().map(Some)
     } else {
