@@ -9,7 +9,7 @@ mod error;
 mod read_file;
 mod search_files;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::provider::Cancel;
 
@@ -21,8 +21,19 @@ pub use search_files::SearchFiles;
 pub struct Place {
     /// The working directory that tools are confined to, canonical.
     pub directory: PathBuf,
+    /// A folder that is not read although it may lie inside, canonical: the host's own, with keys and conversations
+    /// in it.
+    pub kept_back: Option<PathBuf>,
     /// Becomes true when the user interrupts the turn.
     pub cancel: Cancel,
+}
+
+impl Place {
+    /// Whether a path relative to the working directory, without links in it, is kept back.
+    fn keeps_back(&self, path: &Path) -> bool {
+        let kept = self.kept_back.as_ref();
+        kept.is_some_and(|kept| self.directory.join(path).starts_with(kept))
+    }
 }
 
 /// A tool of the host's.

@@ -154,3 +154,44 @@ fn a_path_that_is_exchanged_while_it_is_opened_shows_nothing_from_outside() {
     assert!(!seen.contains("the secret"), "{seen}");
     assert!(read > 0, "the file was never there");
 }
+
+/// The host's own folder holds keys and other conversations; a chat that is begun in the folder above it must not show
+/// them to a model.
+#[cfg(unix)]
+#[test]
+fn the_hosts_own_folder_is_not_read_though_it_lies_inside() {
+    let mut work = Work::new();
+    work.write(".hermes/.env", "KEY=needle\n");
+    work.write(".hermes/sub/config.yaml", "api_key: needle\n");
+    work.write("notes.txt", "a needle in the open\n");
+    work.place.kept_back = Some(work.path(".hermes"));
+    work.link(work.path(".hermes"), "way-in");
+    for path in [
+        ".hermes/.env",
+        ".hermes",
+        ".hermes/sub/config.yaml",
+        "way-in/.env",
+        "./.hermes/../.hermes/.env",
+    ] {
+        let answer = work.read(&json!({ "path": path }));
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(
+            error.contains("belongs to hermes itself"),
+            "{path}: {answer}"
+        );
+    }
+    for kind in ["content", "name"] {
+        let pattern = if kind == "content" {
+            "needle"
+        } else {
+            "env|yaml|txt"
+        };
+        let found = work
+            .search(&json!({ "pattern": pattern, "kind": kind }))
+            .to_string();
+        assert!(found.contains("notes.txt"), "{found}");
+        assert!(!found.contains(".hermes"), "{found}");
+    }
+    let inside = work.search(&json!({ "pattern": "needle", "path": ".hermes" }));
+    assert!(inside["error"].is_string(), "{inside}");
+}

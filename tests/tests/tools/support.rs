@@ -24,6 +24,7 @@ impl Work {
             folder,
             place: Place {
                 directory: real.join("work"),
+                kept_back: None,
                 cancel: Cancel::new(),
             },
         }

@@ -63,10 +63,13 @@ pub(super) fn resolve(place: &Place, path: &str) -> Result<PathBuf, ToolError> {
         return Err(outside());
     }
     match place.directory.join(wanted).canonicalize() {
-        Ok(real) => real
-            .strip_prefix(&place.directory)
-            .map(Path::to_owned)
-            .map_err(|_| outside()),
+        Ok(real) => match real.strip_prefix(&place.directory) {
+            Ok(inside) if place.keeps_back(inside) => {
+                Err(ToolError::KeptBack { path: shown(path) })
+            }
+            Ok(inside) => Ok(inside.to_owned()),
+            Err(_) => Err(outside()),
+        },
         Err(_) if wanted.is_absolute() && !wanted.starts_with(&place.directory) => Err(outside()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ToolError::Missing {
             path: shown(path),

@@ -18,6 +18,9 @@ pub(super) enum ToolError {
         "'{path}' lies outside the working directory, which is all that can be read; use a path relative to it"
     )]
     Outside { path: String },
+    /// A path into the host's own folder.
+    #[error("'{path}' belongs to hermes itself (its keys and conversations), and is not read")]
+    KeptBack { path: String },
     /// Nothing has this name.
     #[error("there is no '{path}'{}", did_you_mean(similar))]
     Missing { path: String, similar: Vec<String> },

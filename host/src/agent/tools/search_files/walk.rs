@@ -82,9 +82,10 @@ impl<'a> Walk<'a> {
             };
             let path = current.path.join(&entry.name);
             let is_directory = entry.kind == Kind::Directory;
-            if current
-                .rules
-                .leave_out(&self.place.directory.join(&path), is_directory)
+            if self.place.keeps_back(&path)
+                || current
+                    .rules
+                    .leave_out(&self.place.directory.join(&path), is_directory)
             {
                 continue;
             }
