@@ -107,9 +107,9 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/v1"
-    ours = measure("ours", sys.argv[1], url, ROUNDS)
+    ours = measure("ours", os.path.abspath(sys.argv[1]), url, ROUNDS)
     if len(sys.argv) > 2:
-        theirs = measure("peer", sys.argv[2], url, 3)
+        theirs = measure("peer", os.path.abspath(sys.argv[2]), url, 3)
         print(f"ratio {theirs / ours:.0f} (first token, own time)")
 
 
