@@ -176,6 +176,19 @@ impl Store {
         }
     }
 
+    /// Gives the memory back that holds pages of the file. What is needed again comes from the system's own cache.
+    pub fn release_memory(&self) {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = reader.execute_batch("PRAGMA shrink_memory");
+        drop(reader);
+        if let Ok(writer) = self.writer("release memory") {
+            done = done.and(writer.execute_batch("PRAGMA shrink_memory"));
+        }
+        if let Err(error) = done {
+            tracing::debug!(%error, "memory of the store stays in use");
+        }
+    }
+
     fn writer(&self, doing: &'static str) -> Result<MutexGuard<'_, Connection>, StoreError> {
         match &self.writer {
             // A panic in another call rolled its transaction back; the connection is as good as before.

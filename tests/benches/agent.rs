@@ -211,19 +211,17 @@ fn main() {
 /// An engine that has no optional slot at all, beside the built-in.
 fn without_hooks() {
     let (folder, session) = home(1_000);
-    let plugin = folder.path().join("plugins/misfit-old");
+    let plugin = folder.path().join("plugins/idle");
     std::fs::create_dir_all(&plugin).expect("a folder");
-    let library = Compile::source(workspace().join("tests/misfit/slots.c"))
-        .define("SLOTS_OLD")
-        .library();
-    std::fs::copy(library, plugin.join("libmisfit-old.so")).expect("copied");
+    let library = Compile::source(workspace().join("tests/peers/llama/idle.c")).library();
+    std::fs::copy(library, plugin.join("libidle.so")).expect("copied");
     std::fs::write(
         plugin.join("plugin.yaml"),
-        "name: misfit-old\nlibrary: libmisfit-old.so\nversion: 1.0.0\n",
+        "name: idle\nlibrary: libidle.so\nversion: 1.0.0\n",
     )
     .expect("written");
     println!("\nallocations of the agent's thread in a turn, 1,000 messages");
-    for engine in ["compressor", "misfit-old"] {
+    for engine in ["compressor", "idle"] {
         let config = format!(
             "model: {{default: bench, context_length: 100000000}}\ncontext: {{engine: {engine}}}\n"
         );

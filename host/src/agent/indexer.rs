@@ -58,7 +58,11 @@ fn work(store: &Weak<Store>, nudges: &Receiver<()>) {
         while let Some(store) = store.upgrade() {
             match store.catch_up(ROUND) {
                 Ok(done) if done.pending > 0 && done.indexed > 0 => {}
-                Ok(_) => break,
+                Ok(_) => {
+                    // A long conversation would otherwise fill the cache with pages that nobody reads again.
+                    store.release_memory();
+                    break;
+                }
                 Err(error) => {
                     tracing::info!(%error, "newer messages become searchable later");
                     break;
