@@ -2,12 +2,14 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::store::Store;
 
 /// Turns come in bursts; each burst is indexed once.
 const PAUSE: Duration = Duration::from_millis(250);
+/// The longest burst.
+const LONGEST: Duration = Duration::from_secs(2);
 /// How long one round may keep the store's writer busy.
 const ROUND: Duration = Duration::from_millis(50);
 
@@ -48,8 +50,11 @@ impl Indexer {
 
 fn work(store: &Weak<Store>, nudges: &Receiver<()>) {
     while nudges.recv().is_ok() {
+        let until = Instant::now() + LONGEST;
         loop {
             match nudges.recv_timeout(PAUSE) {
+                // Turns without a pause between them are not to wait for ever.
+                Ok(()) if Instant::now() >= until => break,
                 Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
