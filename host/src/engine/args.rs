@@ -38,6 +38,23 @@ pub struct Usage {
     pub json: String,
 }
 
+impl Usage {
+    /// The figures by their names.
+    #[must_use]
+    pub fn buckets(&self) -> [(&'static str, Option<i64>); 8] {
+        [
+            ("prompt_tokens", self.prompt_tokens),
+            ("completion_tokens", self.completion_tokens),
+            ("total_tokens", self.total_tokens),
+            ("input_tokens", self.input_tokens),
+            ("output_tokens", self.output_tokens),
+            ("cache_read_tokens", self.cache_read_tokens),
+            ("cache_write_tokens", self.cache_write_tokens),
+            ("reasoning_tokens", self.reasoning_tokens),
+        ]
+    }
+}
+
 /// Why a session starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartReason {

@@ -77,17 +77,7 @@ pub(super) fn canonical(said: &Map<String, Value>) -> Option<Usage> {
 /// The object as the provider sent it, and the canonical keys that it lacks.
 fn with_canonical_keys(said: &Map<String, Value>, usage: &Usage) -> String {
     let mut object = said.clone();
-    let buckets = [
-        ("prompt_tokens", usage.prompt_tokens),
-        ("completion_tokens", usage.completion_tokens),
-        ("total_tokens", usage.total_tokens),
-        ("input_tokens", usage.input_tokens),
-        ("output_tokens", usage.output_tokens),
-        ("cache_read_tokens", usage.cache_read_tokens),
-        ("cache_write_tokens", usage.cache_write_tokens),
-        ("reasoning_tokens", usage.reasoning_tokens),
-    ];
-    for (key, tokens) in buckets {
+    for (key, tokens) in usage.buckets() {
         if let Some(tokens) = tokens {
             object
                 .entry(key)

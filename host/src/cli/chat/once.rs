@@ -95,17 +95,7 @@ fn outcome(outcome: TurnOutcome) -> &'static str {
 
 fn usage(usage: &Usage) -> Value {
     let mut object = serde_json::Map::new();
-    let fields = [
-        ("prompt_tokens", usage.prompt_tokens),
-        ("completion_tokens", usage.completion_tokens),
-        ("total_tokens", usage.total_tokens),
-        ("input_tokens", usage.input_tokens),
-        ("output_tokens", usage.output_tokens),
-        ("cache_read_tokens", usage.cache_read_tokens),
-        ("cache_write_tokens", usage.cache_write_tokens),
-        ("reasoning_tokens", usage.reasoning_tokens),
-    ];
-    for (name, value) in fields {
+    for (name, value) in usage.buckets() {
         if let Some(value) = value {
             object.insert(name.to_owned(), value.into());
         }
