@@ -8,6 +8,7 @@
 //! Calls block the calling thread, which must not be a worker of an async runtime.
 
 mod client;
+mod ending;
 mod manners;
 mod reading;
 

@@ -231,6 +231,12 @@ impl Behaviour {
         self.change(|answer| answer.half = Some((pieces, Half::Stall)))
     }
 
+    /// Sends everything, and then goes silent instead of ending the body.
+    #[must_use]
+    pub fn stall_at_end(self) -> Self {
+        self.stall_after(usize::MAX)
+    }
+
     /// Sends this as an error event after so many pieces.
     #[must_use]
     pub fn error_after(self, pieces: usize, error: &str) -> Self {

@@ -120,6 +120,10 @@ impl Connection {
                 self.sleep(answer.pause);
             }
         }
+        if let Some((usize::MAX, Half::Stall)) = &answer.half {
+            self.silence();
+            return Ok(false);
+        }
         self.end()
     }
 

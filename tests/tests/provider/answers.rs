@@ -1,5 +1,7 @@
 //! Answers in every form that servers give them.
 
+use std::time::{Duration, Instant};
+
 use hermes::provider::Finish;
 use hermes_message::{Role, flags};
 use hermes_tests::Behaviour;
@@ -41,8 +43,45 @@ fn a_stream_and_a_whole_answer_give_the_same_message() {
             Some(i64::try_from(pair.body().len().div_ceil(4)).expect("small"))
         );
     }
-    // One connection serves them all.
-    assert_eq!(pair.server.connections(), 1);
+}
+
+/// Without this each turn pays for a new connection, over https with several round trips.
+#[test]
+fn a_connection_is_used_again_after_every_form_of_answer() {
+    let text = || Behaviour::text("one two");
+    for behaviour in [
+        text(),
+        text().in_one_piece(),
+        text().in_portions(1).with_comments(),
+        text().without_done(),
+        Behaviour::status(400, "no"),
+        // The end of the body comes a while after the last word.
+        text().slowly(Duration::from_millis(50)),
+    ] {
+        let pair = Pair::new();
+        // When a connection is free again is for the machine to say; never is too late.
+        let used_again = (1..=20).any(|requests| {
+            let _ = pair.ask(behaviour.clone());
+            pair.server.connections() < requests
+        });
+        assert!(used_again, "{behaviour:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_not_held_back_by_a_body_that_does_not_end() {
+    let pair = Pair::new();
+    let endless = || Behaviour::text("one two").stall_at_end();
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(pair.ask(endless()).reply().message.text(), "one two");
+    }
+    // The server would be silent for as long as it is there.
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]

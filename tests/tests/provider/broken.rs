@@ -73,8 +73,9 @@ fn a_connection_that_never_answers_is_lost() {
 #[test]
 fn silence_ends_at_its_limit() {
     let pair = Pair::with(|options| {
-        options.timeouts.first_byte = Duration::from_millis(150);
-        options.timeouts.idle = Duration::from_millis(150);
+        // Long enough that a busy machine sends what it has to send in between.
+        options.timeouts.first_byte = Duration::from_secs(1);
+        options.timeouts.idle = Duration::from_secs(1);
     });
     for (behaviour, partial) in [
         (Behaviour::stall(), None),
@@ -83,7 +84,7 @@ fn silence_ends_at_its_limit() {
         let start = Instant::now();
         let failure = pair.ask(behaviour).failure();
         assert_eq!(failure.kind, FailureKind::Stalled, "{failure}");
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(15));
         assert_eq!(
             failure.partial.map(|m| m.text().into_owned()).as_deref(),
             partial
@@ -104,7 +105,7 @@ fn signs_of_life_alone_do_not_hold_forever() {
         let start = Instant::now();
         let failure = pair.ask(Behaviour::alive(sign.as_bytes())).failure();
         assert_eq!(failure.kind, FailureKind::Stalled, "{sign:?}: {failure}");
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(15));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Cancelling a request.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use hermes::provider::{Cancel, Delta, FailureKind, Provider};
@@ -7,31 +8,49 @@ use hermes_tests::Behaviour;
 
 use crate::support::Pair;
 
+/// Far more than it takes, and less than [`Pair`]'s patience with a silent server.
+const LIMIT: Duration = Duration::from_secs(10);
+
 #[test]
 fn a_cancelled_request_returns_at_once_with_what_had_arrived() {
     let pair = Pair::new();
-    for (behaviour, partial) in [
+    for (number, (behaviour, partial)) in [
         (Behaviour::stall(), None),
         (
             Behaviour::text("one two three").stall_after(2),
             Some("one two "),
         ),
         (Behaviour::text("x").after(Duration::from_secs(60)), None),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         pair.server.push(behaviour);
         let cancel = Cancel::new();
-        let from_outside = cancel.clone();
+        let (heard, hears) = mpsc::channel::<String>();
         let (cancelled, failure) = std::thread::scope(|scope| {
+            let (server, cancel) = (&pair.server, &cancel);
             let canceller = scope.spawn(move || {
-                std::thread::sleep(Duration::from_millis(80));
+                // When the request is under way, and what will come of its answer has come.
+                assert!(server.wait_for_requests(number + 1, LIMIT));
+                let mut text = String::new();
+                while text != partial.unwrap_or_default() {
+                    text += &hears.recv_timeout(LIMIT).expect("a part of the answer");
+                }
                 let now = Instant::now();
-                from_outside.cancel();
+                cancel.cancel();
                 now
             });
-            let failure = pair.send(&cancel).failure();
+            let result = pair.provider.send(&pair.body(), cancel, &mut |delta| {
+                if let Delta::Text(part) = delta {
+                    let _ = heard.send(part.to_owned());
+                }
+            });
+            let failure = result.expect_err("cancelled");
             (canceller.join().expect("no panic").elapsed(), failure)
         });
-        assert!(cancelled < Duration::from_millis(100), "{cancelled:?}");
+        // The server would be silent for longer.
+        assert!(cancelled < LIMIT, "{cancelled:?}");
         assert_eq!(failure.kind, FailureKind::Cancelled);
         assert_eq!(
             failure.partial.map(|m| m.text().into_owned()).as_deref(),
@@ -44,7 +63,7 @@ fn a_cancelled_request_returns_at_once_with_what_had_arrived() {
 fn the_one_who_hears_may_cancel() {
     let pair = Pair::new();
     pair.server
-        .push(Behaviour::text("one two three").slowly(Duration::from_millis(20)));
+        .push(Behaviour::text("one two three").stall_after(1));
     let cancel = Cancel::new();
     let failure = pair
         .provider

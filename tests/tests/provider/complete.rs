@@ -142,12 +142,13 @@ fn a_question_ends_when_nobody_waits_or_its_time_is_over() {
             .contains("\"network\"")
     );
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(20),
         "{:?}",
         start.elapsed()
     );
-    // Progress keeps it alive beyond that.
-    server.push(Behaviour::text("a b c d e f g h").slowly(Duration::from_millis(30)));
+    // Progress keeps it alive beyond that. The limit is long beside the pauses, for a machine that is busy.
+    let quiet = quiet.with_timeout(Duration::from_secs(1));
+    server.push(Behaviour::text("a b c d e f g h").slowly(Duration::from_millis(130)));
     assert_eq!(ask(&quiet, QUESTION)["text"], "a b c d e f g h");
 }
 

@@ -18,7 +18,7 @@ fn the_first_word_comes_soon() {
     let provider = HttpProvider::new(HttpOptions::new(server.url())).expect("a provider");
     provider.warm_up();
     println!("a client for http: {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_secs(5));
 
     let messages = r#"{"role":"user","content":"0123456789"}"#;
     for (name, count) in [("first", 1), ("next", 1), ("next", 1), ("1 MB", 26_000)] {

@@ -106,7 +106,7 @@ fn nothing_but_files_is_opened() {
         ["text.txt"]
     );
     assert!(
-        began.elapsed() < Duration::from_secs(2),
+        began.elapsed() < Duration::from_secs(20),
         "{:?}",
         began.elapsed()
     );
@@ -141,8 +141,13 @@ fn a_path_that_is_exchanged_while_it_is_opened_shows_nothing_from_outside() {
                 std::fs::rename(&away, &folder).expect("moved back");
             }
         });
-        let until = Instant::now() + Duration::from_millis(600);
-        while Instant::now() < until && !seen.contains("the secret") {
+        let began = Instant::now();
+        let racing = |read: usize| {
+            let passed = began.elapsed();
+            // A busy machine needs longer until it has read it once.
+            passed < Duration::from_millis(600) || (read == 0 && passed < Duration::from_secs(20))
+        };
+        while racing(read) && !seen.contains("the secret") {
             seen = work.read(&json!({"path": "folder/secret.txt"})).to_string();
             read += usize::from(seen.contains("harmless"));
             seen += &work

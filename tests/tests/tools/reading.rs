@@ -225,7 +225,7 @@ fn a_huge_file_is_never_read_whole() {
     );
     assert!(error(&work.read(&json!({"path": "log", "offset": 3}))).contains("64 MiB"));
     assert!(
-        began.elapsed() < Duration::from_secs(5),
+        began.elapsed() < Duration::from_secs(20),
         "{:?}",
         began.elapsed()
     );

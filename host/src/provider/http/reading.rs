@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::Instant;
 
-use super::{HttpTimeouts, client};
+use super::{HttpTimeouts, client, ending};
 use crate::provider::assemble::{self, Assembly};
 use crate::provider::classify::{self, Peer, Refusal};
 use crate::provider::sse::Events;
@@ -21,8 +21,6 @@ const LONGEST_ERROR: usize = 256 << 10;
 const AFTER_STOP: Duration = Duration::from_secs(5);
 /// The same when the figures are there already.
 const AFTER_FIGURES: Duration = Duration::from_millis(250);
-/// How long the end of a connection's answer is waited for, so that the connection can be used again.
-const LAST_CHUNK: Duration = Duration::from_millis(20);
 
 /// What belongs to one exchange.
 pub(super) struct Exchange<'a> {
@@ -127,7 +125,7 @@ impl Exchange<'_> {
                 assembly.event(data, on);
             });
             if assembly.is_done() {
-                let _ = tokio::time::timeout(LAST_CHUNK, response.chunk()).await;
+                ending::read(response).await;
                 break None;
             }
             if said {
