@@ -12,6 +12,8 @@ mod complete;
 mod errors;
 #[path = "provider/figures.rs"]
 mod figures;
+#[path = "provider/front.rs"]
+mod front;
 #[path = "provider/manners.rs"]
 mod manners;
 #[path = "provider/property.rs"]

@@ -320,7 +320,7 @@ fn number(value: &Value) -> Option<u16> {
 }
 
 /// A body that is no JSON: pages of gateways are reduced to their words.
-fn plain(body: &str) -> String {
+pub(super) fn plain(body: &str) -> String {
     let mut words = String::new();
     let mut inside = false;
     for c in cut(body, 4096).chars() {

@@ -300,7 +300,17 @@ impl Exchange<'_> {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = self.peer.clean(classify::cut(&words, 120));
         let host = &self.peer.host;
-        let message = if words.is_empty() {
+        let message = if is_page(&text) {
+            // A page stays a page: a portal before the network, a router, an address without its path.
+            let words = classify::plain(&text);
+            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            let words = self.peer.clean(classify::cut(&words, 120));
+            let message = format!(
+                "{} sent a web page and no chat completion: {words}; is model.base_url right (it often ends in /v1), and does the network want a login?",
+                self.peer.url
+            );
+            return Failure::new(FailureKind::Refused, message);
+        } else if words.is_empty() {
             format!("{host} sent an empty answer")
         } else {
             format!(
@@ -345,6 +355,17 @@ impl Exchange<'_> {
         failure.usage = usage;
         failure
     }
+}
+
+/// Whether a text is a page for a browser.
+fn is_page(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let start = classify::cut(start, 512).to_ascii_lowercase();
+    ["<!doctype html", "<html", "<head", "<body", "<title", "<script", "<meta"]
+        .iter()
+        .any(|tag| start.starts_with(tag))
+        // Behind a comment or the declaration of XHTML.
+        || (start.starts_with("<!--") || start.starts_with("<?xml")) && start.contains("<html")
 }
 
 fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
