@@ -54,7 +54,15 @@ impl Built {
 pub fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let output = Command::new(env!("CARGO"))
+        let mut cargo = Command::new(env!("CARGO"));
+        // What cargo tells this process about the package it belongs to. A build script that looks at it (ring's does)
+        // would be run again, with everything above it, here and at the next `cargo test`.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(is_of_a_package) {
+                cargo.env_remove(name);
+            }
+        }
+        let output = cargo
             .args(["build", "--workspace", "--message-format=json", "--quiet"])
             .current_dir(crate::workspace())
             .stderr(Stdio::inherit())
@@ -63,6 +71,12 @@ pub fn built() -> &'static Built {
         assert!(output.status.success(), "the workspace does not build");
         parse(&String::from_utf8_lossy(&output.stdout))
     })
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    let ones = ["CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
+    let families = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CFG_"];
+    ones.contains(&variable) || families.iter().any(|start| variable.starts_with(start))
 }
 
 fn parse(messages: &str) -> Built {
