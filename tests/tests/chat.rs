@@ -3,6 +3,8 @@
 
 #[path = "chat/commands.rs"]
 mod commands;
+#[path = "chat/held.rs"]
+mod held;
 #[path = "chat/once.rs"]
 mod once;
 #[path = "chat/pipe.rs"]

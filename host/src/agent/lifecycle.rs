@@ -140,9 +140,6 @@ impl Agent {
     /// Returns what is to be told of it.
     pub fn close(mut self, reason: &str) -> Closed {
         self.finish(reason);
-        if let Some(store) = self.record.store() {
-            store.tidy();
-        }
         Closed {
             is_saved: !self.record.has_unsaved(),
             warnings: self.take_warnings(),
@@ -171,6 +168,10 @@ impl Agent {
         self.conversation.end(&mut self.engine);
         if let Err(error) = self.record.end(reason) {
             self.tell_later([error.to_string()]);
+        }
+        // Whoever copies the file of an ended session has all of it, though the program goes on.
+        if let (Some(store), true) = (self.record.store(), self.record.exists()) {
+            store.tidy();
         }
         self.host.inner.indexer.nudge();
         self.gather_warnings();

@@ -160,6 +160,50 @@ fn json_is_printed_for_a_turn_that_was_stopped() {
     }
 }
 
+/// The one JSON value on stdout.
+fn value_of(said: &crate::support::Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+// contract: LIFE-4
+#[test]
+fn json_is_printed_whatever_a_signal_comes_in_the_way_of() {
+    for signal in [Signal::INT, Signal::TERM] {
+        // Nothing has begun: the window of the model is being asked for.
+        let chat = Chat::new();
+        let config = chat.provider.config(1);
+        chat.home
+            .config(&config.replace("  context_length: 1\n", ""));
+        chat.provider.at("/v1/models", Behaviour::stall());
+        let child = chat.start(&["-q", "go", "--json"]);
+        wait_until("the window is asked for", || {
+            !chat.provider.all_requests().is_empty()
+        });
+        send(&child, signal);
+        let said = finish(child);
+        let value = value_of(&said);
+        assert_eq!(value["error"]["kind"], "interrupted", "{said:?}");
+        assert_eq!(said.code, Some(1));
+        assert!(chat.provider.requests().is_empty());
+
+        // The request is out, and nothing of an answer is here.
+        let chat = Chat::new();
+        chat.provider.default(Behaviour::stall());
+        let child = chat.start(&["-q", "go", "--json"]);
+        assert!(chat.provider.wait_for_requests(1, PATIENCE));
+        send(&child, signal);
+        let said = finish(child);
+        let value = value_of(&said);
+        assert_eq!(
+            (&value["outcome"], &value["answer"]),
+            (&"interrupted".into(), &"".into()),
+            "{said:?}"
+        );
+        assert_eq!(said.code, Some(1));
+        assert_eq!(last_of(&chat), ("user".to_owned(), "go".to_owned()));
+    }
+}
+
 #[test]
 fn an_interrupted_turn_does_not_end_a_conversation() {
     let chat = Chat::new();
