@@ -1,7 +1,7 @@
 /* diary.c - an engine that writes down what it is told, and can be told to be slow.
  *
  * One JSON object a line in the file that DIARY names. DIARY_SLOW=<slot> makes that slot sleep for 30 s, whatever the host says
- * (select_context, compress, session_end, idle).
+ * (should_compress, select_context, turn_complete, compress, session_end, idle).
  */
 #include "hermes_engine.h"
 #include <stdio.h>
@@ -72,7 +72,8 @@ static hermes_status d_reset(hermes_engine *self, const hermes_call *call) {
   return HERMES_OK;
 }
 static hermes_status d_should(hermes_engine *self, const hermes_call *call, const hermes_decide_args *args, uint32_t *yes) {
-  (void)call;
+  note("should", call, NULL, 0, NOTHING);
+  slow("should_compress");
   *yes = hermes_state_over(&self->state, args->prompt_tokens);
   return HERMES_OK;
 }
@@ -103,6 +104,7 @@ static hermes_status d_select(hermes_engine *self, const hermes_call *call, cons
 static hermes_status d_turn(hermes_engine *self, const hermes_call *call, const hermes_turn_args *args) {
   (void)self;
   note("turn", call, NULL, args->outcome, NOTHING);
+  slow("turn_complete");
   return HERMES_OK;
 }
 static hermes_status d_command(hermes_engine *self, const hermes_call *call, const hermes_command_args *args) {

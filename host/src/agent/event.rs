@@ -55,6 +55,9 @@ pub struct TurnReport {
     pub compressions: u32,
     /// Every warning of the turn.
     pub warnings: Vec<String>,
+    /// Somebody interrupted it, at whatever moment. The answer of a completed turn is whole all the same: then it was the
+    /// engine, at work on the finished turn, that was not waited for any longer.
+    pub was_stopped: bool,
 }
 
 /// Where a surface hears the events of a turn.

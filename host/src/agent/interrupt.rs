@@ -7,8 +7,8 @@ use crate::provider::Cancel;
 
 /// Stops what an agent is doing, from any thread, a signal's included. Clones stop the same agent.
 ///
-/// A model call ends at once and what has arrived is kept; an engine at work on a pass is told that it is cancelled,
-/// and left behind if it does not listen.
+/// A model call ends at once and what has arrived is kept; an engine at work (on a pass, a tool, a hook of the turn) is
+/// told that it is cancelled, and left behind if it does not listen.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     shared: Arc<Mutex<Shared>>,

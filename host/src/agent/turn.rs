@@ -214,9 +214,16 @@ impl Agent {
             api_calls: running.api_calls,
             ..TurnInfo::default()
         };
+        // The turn has its outcome. Whoever interrupts from here on only ends the wait for the engine, and an engine
+        // that is told of an interrupted turn has its time for that.
+        let after = self.interrupt.begin_turn();
+        if end.outcome == TurnOutcome::Completed && running.cancel.is_cancelled() {
+            after.cancel();
+        }
         self.conversation.turn_complete(&mut self.engine, turn);
         self.host.inner.indexer.nudge();
         self.interrupt.end_turn();
+        let was_stopped = running.cancel.is_cancelled() || after.is_cancelled();
         self.gather_warnings();
         self.flush_warnings(&mut running, on);
         if let Some(error) = &end.error {
@@ -230,6 +237,7 @@ impl Agent {
             api_calls: running.api_calls,
             compressions: running.compressions,
             warnings: running.warnings,
+            was_stopped,
         }
     }
 

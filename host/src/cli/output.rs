@@ -49,8 +49,19 @@ fn ended_by_an_engine() -> u8 {
     error.exit.code()
 }
 
+/// Whether the result has been printed.
+static GIVEN: AtomicBool = AtomicBool::new(false);
+
+/// Says that the result has been printed: whatever stops the process now has no result to take its place.
+pub(super) fn result_is_given() {
+    GIVEN.store(true, Ordering::Release);
+}
+
 /// What is said when the process is told to stop before there is a result.
 pub(super) fn stopped() {
+    if GIVEN.load(Ordering::Acquire) {
+        return;
+    }
     let error = CliError::new(
         "interrupted",
         "stopped by a signal before there was a result",

@@ -16,11 +16,11 @@ pub struct AgentEngine {
     pub timeout: Option<Duration>,
     /// `compression.context_total_ceiling_seconds`.
     pub ceiling: Option<Duration>,
-    /// Told of each pass, so that it can be stopped.
+    /// Told of each pass and each call of a turn, so that it can be stopped.
     watcher: Option<Watcher>,
 }
 
-/// Hears of the pass that begins, and of its end (`None`).
+/// Hears of the pass or call that begins, and of its end (`None`).
 pub type Watcher = Box<dyn Fn(Option<&PassControl>) + Send>;
 
 impl AgentEngine {
@@ -41,7 +41,7 @@ impl AgentEngine {
         }
     }
 
-    /// Lets `watcher` stop the passes of this engine.
+    /// Lets `watcher` stop the passes of this engine, and what else a turn waits for.
     pub fn watch(&mut self, watcher: Watcher) {
         self.watcher = Some(watcher);
     }
@@ -51,6 +51,13 @@ impl AgentEngine {
         let control = self.handle.tool_control();
         self.steered(control, |handle, control| {
             handle.steered_tool_call(tool, control)
+        })
+    }
+
+    /// Runs a call of a turn that the watcher can call off, within its own budget.
+    fn hook<T>(&mut self, call: impl FnOnce(&mut EngineHandle) -> T) -> T {
+        self.steered(PassControl::new(None, None), |handle, control| {
+            handle.stoppable(control, call)
         })
     }
 
@@ -112,22 +119,27 @@ impl Engine for AgentEngine {
     }
 
     fn select_context(&mut self, choice: &Choice) -> Result<Emission, EngineFault> {
-        self.handle.select_context(
-            &choice.request,
-            &choice.conversation,
-            choice.incoming,
-            choice.budget_tokens,
-            choice.fixed_tokens,
-            choice.attempt,
-        )
+        self.hook(|handle| {
+            handle.select_context(
+                &choice.request,
+                &choice.conversation,
+                choice.incoming,
+                choice.budget_tokens,
+                choice.fixed_tokens,
+                choice.attempt,
+            )
+        })
     }
 
     fn should_compress(&mut self, prompt_tokens: u64) -> Decision {
-        self.handle.should_compress(signed(prompt_tokens))
+        self.hook(|handle| handle.should_compress(signed(prompt_tokens)))
     }
 
     fn preflight(&mut self, prompt_tokens: u64, messages: &MessageList) -> bool {
-        self.handle.preflight(signed(prompt_tokens), messages)
+        if !self.handle.has(Slot::Preflight) {
+            return false;
+        }
+        self.hook(|handle| handle.preflight(signed(prompt_tokens), messages))
     }
 
     fn compress(&mut self, request: CompressRequest) -> Result<Emission, EngineFault> {
@@ -159,7 +171,7 @@ impl Engine for AgentEngine {
     }
 
     fn turn_complete(&mut self, turn: TurnInfo) {
-        self.handle.turn_complete(turn);
+        self.hook(|handle| handle.turn_complete(turn));
     }
 
     fn take_notices(&mut self) -> Vec<String> {

@@ -106,6 +106,14 @@ impl CallControl {
         }
     }
 
+    /// A call with a fixed budget that can be called off from outside.
+    pub(crate) fn stoppable(budget: Option<Duration>, outside: &PassControl) -> Self {
+        Self {
+            outside: Some(outside.clone()),
+            ..Self::new(budget)
+        }
+    }
+
     pub(crate) fn id(&self) -> u64 {
         self.id
     }

@@ -49,6 +49,8 @@ pub struct EngineHandle {
     notices: Vec<Notice>,
     /// The built-in's instance for single passes that this engine could not do.
     spare: Option<Core>,
+    /// Calls the next call off, see [`EngineHandle::stoppable`].
+    off_switch: Option<PassControl>,
 }
 
 /// Who serves the agent.
@@ -124,6 +126,7 @@ impl EngineHandle {
             warned: HashSet::new(),
             notices: Vec::new(),
             spare: None,
+            off_switch: None,
         }
     }
 
@@ -181,6 +184,15 @@ impl EngineHandle {
         std::mem::take(&mut self.notices)
     }
 
+    /// Makes one call that `control` can call off from any thread: the caller then goes on after the grace, as it does
+    /// at the end of the call's own budget, which stays what it is.
+    pub fn stoppable<T>(&mut self, control: &PassControl, call: impl FnOnce(&mut Self) -> T) -> T {
+        self.off_switch = Some(control.clone());
+        let result = call(self);
+        self.off_switch = None;
+        result
+    }
+
     /// Makes a call with the slot's own budget and keeps the books about it.
     fn ask(
         &mut self,
@@ -190,6 +202,10 @@ impl EngineHandle {
     ) -> Result<Success, EngineFault> {
         let control = self.core.control(slot);
         let here = control.budget().is_none();
+        let control = match self.off_switch.take() {
+            Some(outside) => Arc::new(CallControl::stoppable(control.budget(), &outside)),
+            None => control,
+        };
         self.ask_with(slot, args, emitted, control, here)
     }
 

@@ -272,3 +272,69 @@ fn a_second_interrupt_leaves_though_an_engine_is_stuck() {
         );
     }
 }
+
+// contract: LIFE-4, HOOK-2, HOOK-10
+#[test]
+fn an_answer_that_is_there_is_printed_though_the_engine_is_stuck_after_it() {
+    for signal in [Signal::INT, Signal::TERM] {
+        for json in [true, false] {
+            let chat = Chat::with_diary().variable("DIARY_SLOW", "turn_complete");
+            chat.echo();
+            let mut arguments = vec!["-q", "go"];
+            arguments.extend(json.then_some("--json"));
+            let child = chat.start(&arguments);
+            wait_until("the engine is inside", || {
+                chat.diary().iter().any(|entry| entry["what"] == "turn")
+            });
+            let began = Instant::now();
+            send(&child, signal);
+            let said = finish(child);
+            // The hook's own time is 10 s; the rest is what ending a process with a call inside takes.
+            assert!(
+                began.elapsed() < Duration::from_secs(9),
+                "{:?}: {said:?}",
+                began.elapsed()
+            );
+            assert_eq!(said.code, Some(1), "{said:?}");
+            if json {
+                let value = value_of(&said);
+                assert_eq!(value["answer"], "answer to: go", "{said:?}");
+                assert_eq!(value["outcome"], "interrupted", "{said:?}");
+                assert!(value.get("error").is_none(), "{said:?}");
+            } else {
+                assert_eq!(said.out, "answer to: go\n");
+                assert!(
+                    said.err.contains("interrupted after the answer"),
+                    "{said:?}"
+                );
+            }
+            let answer = ("assistant".to_owned(), "answer to: go".to_owned());
+            assert_eq!(last_of(&chat), answer);
+            assert!(!chat.sessions()[0]["ended_at"].is_null(), "it is over");
+        }
+    }
+}
+
+// contract: LIFE-4
+#[test]
+fn a_process_that_is_stopped_twice_prints_one_result() {
+    // Stuck in the middle of an answer's end, and then at the end of the session.
+    for (slot, first) in [("turn_complete", "turn"), ("session_end", "turn")] {
+        let chat = Chat::with_diary().variable("DIARY_SLOW", slot);
+        chat.provider.default(stalling());
+        let child = chat.start(&["-q", "go", "--json"]);
+        assert!(chat.provider.wait_for_requests(1, PATIENCE));
+        wait_until("some of the answer is on its way", || {
+            chat.diary().iter().any(|entry| entry["what"] == "select")
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        send(&child, Signal::TERM);
+        wait_until("the engine hears of the end", || {
+            chat.diary().iter().any(|entry| entry["what"] == first)
+        });
+        let said = finish(child);
+        let value = value_of(&said);
+        assert_eq!(value["outcome"], "interrupted", "{slot}: {said:?}");
+        assert_eq!(said.code, Some(1), "{slot}: {said:?}");
+    }
+}

@@ -18,6 +18,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long it may take when the user does not want to wait.
 const SHORT_GRACE: Duration = Duration::from_secs(2);
 
+/// After so long without an end, what the talking thread waits for by now is interrupted, too: the engine's work on the
+/// turn that was interrupted.
+const HURRY: Duration = Duration::from_millis(500);
+
 /// How long it may take to end the session and the process once it has begun to.
 const LAST_THINGS: Duration = Duration::from_secs(15);
 
@@ -186,6 +190,9 @@ impl Desk {
                     return finish(agent.into_inner().take(), reason, in_turn);
                 }
                 Err(TryLockError::WouldBlock) if began.elapsed() < grace => {
+                    if began.elapsed() > HURRY {
+                        interrupt.interrupt();
+                    }
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(TryLockError::WouldBlock) => {

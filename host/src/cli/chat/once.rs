@@ -32,6 +32,7 @@ pub(super) fn answer(
     } else {
         Ok(())
     };
+    output::result_is_given();
     if !printer.is_closed() {
         say_how_it_ended(&report, json);
     }
@@ -46,15 +47,26 @@ pub(super) fn answer(
     if printer.is_closed() {
         return Err(printer.take_failure());
     }
-    Ok(match report.outcome {
+    Ok(match ended(&report) {
         TurnOutcome::Completed if saved => Exit::Done,
         _ => Exit::Failed,
     })
 }
 
+/// How the run ended. An answer that was whole when somebody stopped the run is in the result, and the run was stopped.
+fn ended(report: &TurnReport) -> TurnOutcome {
+    match report.outcome {
+        TurnOutcome::Completed if report.was_stopped => TurnOutcome::Interrupted,
+        outcome => outcome,
+    }
+}
+
 fn say_how_it_ended(report: &TurnReport, json: bool) {
     match (&report.error, report.outcome) {
         (Some(error), _) => output::error(&CliError::new("failed", error)),
+        (None, TurnOutcome::Completed) if report.was_stopped && !json => {
+            output::warning("interrupted after the answer, which is whole and kept in the session");
+        }
         (None, TurnOutcome::Interrupted) if !json => {
             output::warning("interrupted; what had arrived is kept in the session");
         }
@@ -66,7 +78,7 @@ fn object(report: &TurnReport, status: &AgentStatus, warnings: &[String]) -> Val
     let mut object = json!({
         "answer": report.answer,
         "session_id": status.session_id,
-        "outcome": outcome(report.outcome),
+        "outcome": outcome(ended(report)),
         "usage": report.usage.as_ref().map(usage),
         "engine": status.engine,
         "fallback": status.fallback.as_ref().map(|(wanted, reason)| json!({
