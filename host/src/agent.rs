@@ -44,7 +44,7 @@ pub use event::{Event, Sink, TurnReport};
 pub use host::{Host, HostError, HostOptions};
 pub use interrupt::Interrupt;
 pub use lifecycle::{Closed, Rewound};
-pub use status::AgentStatus;
+pub use status::{AgentStatus, Manager};
 
 use std::collections::HashSet;
 use std::time::SystemTime;

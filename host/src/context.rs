@@ -114,6 +114,7 @@ enum Told {
     Blocked,
     NothingToAnswer,
     Skipped,
+    StandIn,
 }
 
 /// One request, ready to be sent.

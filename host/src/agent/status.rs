@@ -2,7 +2,7 @@
 
 use super::Agent;
 use crate::context::Engine;
-use crate::engine::EngineState;
+use crate::engine::{BUILT_IN, EngineState};
 
 /// An agent at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct AgentStatus {
     pub engine: String,
     /// The engine that was chosen and does not serve, and why.
     pub fallback: Option<(String, String)>,
+    /// Who keeps the context within the window.
+    pub manager: Manager,
     /// The model.
     pub model: String,
     /// Its window in tokens.
@@ -30,6 +32,16 @@ pub struct AgentStatus {
     pub compressions: u32,
 }
 
+/// Who makes an agent's passes now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Manager {
+    /// The engine.
+    pub engine: String,
+    /// Why it is not the engine that was chosen; `None` if it is.
+    pub why: Option<String>,
+}
+
 impl Agent {
     /// The agent as it is now.
     #[must_use]
@@ -38,6 +50,7 @@ impl Agent {
             session_id: self.record.session().to_owned(),
             engine: self.engine.name().to_owned(),
             fallback: self.engine.fallen_back(),
+            manager: self.manager(),
             model: self.model.clone(),
             context_length: self.window,
             tokens: self.conversation.next_tokens(),
@@ -45,6 +58,23 @@ impl Agent {
             messages: self.conversation.transcript().len(),
             turns: self.turns,
             compressions: self.compressions,
+        }
+    }
+
+    fn manager(&self) -> Manager {
+        let name = self.engine.name();
+        if let (Some(why), false) = (self.engine.held_up(), name == BUILT_IN) {
+            return Manager {
+                engine: BUILT_IN.to_owned(),
+                why: Some(format!("'{name}' cannot be asked: {why}")),
+            };
+        }
+        Manager {
+            engine: name.to_owned(),
+            why: self
+                .engine
+                .fallen_back()
+                .map(|(wanted, reason)| format!("'{wanted}' does not serve: {reason}")),
         }
     }
 

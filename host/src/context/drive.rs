@@ -83,9 +83,14 @@ impl Conversation {
             return None;
         }
         self.overflowed = Some(tokens);
-        self.built_in_tried = engine.name() == BUILT_IN;
+        // An engine that cannot be entered would only say so.
+        let by = match engine.held_up() {
+            Some(_) if engine.name() != BUILT_IN => By::BuiltIn,
+            _ => By::Engine,
+        };
+        self.built_in_tried = by == By::BuiltIn || engine.name() == BUILT_IN;
         let order = self.overflow_order(tokens, target);
-        Some(self.automatic(engine, order, By::Engine, store).0)
+        Some(self.for_the_window(engine, order, by, store))
     }
 
     /// The request does not fit and the engine's pass for it could not make it fit: the built-in takes this one pass.
@@ -107,7 +112,33 @@ impl Conversation {
             By::BuiltIn
         };
         let order = self.overflow_order(tokens, target);
-        Some(self.automatic(engine, order, by, store).0)
+        Some(self.for_the_window(engine, order, by, store))
+    }
+
+    /// A pass for a request that must fit. That the built-in had to make it is told once.
+    fn for_the_window(
+        &mut self,
+        engine: &mut dyn Engine,
+        order: Order,
+        by: By,
+        store: &mut dyn PassStore,
+    ) -> Outcome {
+        let outcome = self.automatic(engine, order, by, store).0;
+        if by == By::BuiltIn && matches!(outcome, Outcome::Committed { .. }) {
+            let name = engine.name();
+            let text = match engine.held_up() {
+                Some(why) => format!(
+                    "the built-in engine compresses in the place of context engine '{name}': {why}. It does so until that returns; `/status` shows \
+                     who manages the context, and a new start of the program tries '{name}' afresh"
+                ),
+                None => format!(
+                    "the built-in engine has compressed in the place of context engine '{name}', whose own pass did not make the request fit; \
+                     '{name}' goes on serving"
+                ),
+            };
+            self.tell_once(Told::StandIn, || text);
+        }
+        outcome
     }
 
     /// The conversation goes on after a long pause: one pass while nobody waits for a provider's cache any more.

@@ -106,6 +106,10 @@ impl Engine for AgentEngine {
         }
     }
 
+    fn held_up(&self) -> Option<String> {
+        self.handle.held_up()
+    }
+
     fn state(&self) -> EngineState {
         self.handle.state()
     }

@@ -76,6 +76,10 @@ pub trait Engine {
     fn fallen_back(&self) -> Option<(String, String)>;
     /// The state after the last call; never enters the engine.
     fn state(&self) -> EngineState;
+    /// Why nothing can enter it now: a call that was given up has not come back (PASS-10).
+    fn held_up(&self) -> Option<String> {
+        None
+    }
     /// Whether it has `select_context`. If not, nothing is prepared for it (HOOK-1).
     fn selects(&self) -> bool;
     /// Whether it has `turn_complete`.

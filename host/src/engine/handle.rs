@@ -179,6 +179,15 @@ impl EngineHandle {
         self.core.lane.is_busy()
     }
 
+    /// Why nothing can enter the engine now, although nobody waits for it: a call that was given up is still inside.
+    #[must_use]
+    pub fn held_up(&self) -> Option<String> {
+        self.is_busy().then(|| match self.core.lane.inside() {
+            Some(slot) => format!("a call of {slot} was given up and has not come back"),
+            None => "calls wait for one that was given up".to_owned(),
+        })
+    }
+
     /// What the user is to be told, each once; empty when it was taken already.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)

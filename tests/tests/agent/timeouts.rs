@@ -231,3 +231,49 @@ fn a_call_that_does_not_return_costs_its_time_once() {
     assert_eq!(agent.messages().len(), 6);
     world.check(&agent);
 }
+
+// contract: PASS-10, HOOK-2, PASS-8, SAFE-4
+#[test]
+fn while_an_engine_hangs_the_built_in_keeps_the_context_and_says_so_once() {
+    for slot in ["should_compress", "turn_complete"] {
+        let world = Setup::witness(&format!("sleep:\n  {slot}: 600000"))
+            .timeouts("hooks: 0.1")
+            .compression("protect_first_n: 1\nprotect_last_n: 2")
+            .window(2_000)
+            .world();
+        let (_host, mut agent) = world.agent();
+        assert_eq!(agent.status().manager.engine, "witness", "{slot}");
+        assert_eq!(agent.status().manager.why, None, "{slot}");
+        let mut told = Vec::new();
+        let mut most = 0;
+        for number in 0..40 {
+            world.script.cut();
+            let report = turn(
+                &mut agent,
+                &format!("{number} {}", "some words ".repeat(40)),
+            );
+            assert_eq!(report.outcome, TurnOutcome::Completed, "{slot}: {report:?}");
+            told.extend(report.warnings);
+            most = most.max(agent.status().tokens);
+        }
+        assert!(agent.status().compressions > 0, "{slot}: {told:#?}");
+        assert!(most < 3_000, "{slot}: it stays near the window: {most}");
+        let stands_in =
+            |text: &&String| text.contains("the built-in engine compresses in the place");
+        let sentences: Vec<&String> = told.iter().filter(stands_in).collect();
+        assert_eq!(sentences.len(), 1, "{slot}: {told:#?}");
+        assert!(
+            sentences[0].contains("'witness'") && sentences[0].contains(slot),
+            "{slot}: {}",
+            sentences[0]
+        );
+        let status = agent.status();
+        assert_eq!(
+            (&*status.engine, &*status.manager.engine),
+            ("witness", "compressor")
+        );
+        let why = status.manager.why.expect("a reason");
+        assert!(why.contains("'witness'") && why.contains(slot), "{why}");
+        world.check(&agent);
+    }
+}

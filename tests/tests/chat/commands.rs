@@ -279,3 +279,28 @@ fn an_export_is_what_import_takes_and_replaces_nothing() {
     assert_eq!(imported.status.code(), Some(0));
     assert_eq!(other.sessions().len(), 1);
 }
+
+// contract: PASS-10
+#[test]
+fn status_says_who_manages_the_context_while_an_engine_hangs() {
+    let chat = Chat::with_diary().variable("DIARY_SLOW", "should_compress");
+    chat.echo();
+    let config = chat.provider.config(128_000);
+    chat.home.config(&format!(
+        "{config}context:\n  engine: diary\n  timeouts:\n    should_compress: 0.1\n"
+    ));
+    let said = chat.run(&[], "/status\nhello\n/status\n");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("answer to: hello"), "{said:?}");
+    let managed: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("managed by"))
+        .collect();
+    assert_eq!(managed.len(), 1, "only while it hangs: {said:?}");
+    assert!(
+        managed[0].contains("compressor: 'diary' cannot be asked")
+            && managed[0].contains("should_compress was given up"),
+        "{said:?}"
+    );
+}

@@ -30,8 +30,8 @@ pub(super) fn table(status: &AgentStatus) -> String {
         ),
         ("engine", status.engine.clone()),
     ];
-    if let Some((wanted, reason)) = &status.fallback {
-        rows.push(("", format!("instead of '{wanted}': {reason}")));
+    if let Some(why) = &status.manager.why {
+        rows.push(("managed by", format!("{}: {why}", status.manager.engine)));
     }
     let threshold = status.state.threshold_tokens;
     rows.push((
