@@ -1,6 +1,7 @@
 //! One answer, put together from the pieces of a stream or from one JSON body.
 
 mod calls;
+mod halves;
 
 use hermes_message::Message;
 use serde_json::{Map, Value};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{Delta, Finish, usage};
 use crate::engine::Usage;
 use calls::Calls;
+use halves::Text;
 
 /// The keys under which providers show a model's thoughts; the first one that an answer uses is kept.
 const REASONING: &[&str] = &["reasoning_content", "reasoning"];
@@ -17,11 +19,11 @@ const KEPT: &[&str] = &["audio", "annotations"];
 /// What has arrived so far.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    text: String,
+    text: Text,
     /// Parts of the content that are no text: they are kept behind it.
     parts: Vec<Value>,
-    refusal: String,
-    reasoning: Option<(&'static str, String)>,
+    refusal: Text,
+    reasoning: Option<(&'static str, Text)>,
     details: Vec<Value>,
     kept: Map<String, Value>,
     calls: Calls,
@@ -32,6 +34,8 @@ pub(super) struct Assembly {
     choices: u64,
     junk: u64,
     error: Option<Value>,
+    /// The event at hand has characters that are cut in two.
+    halves: bool,
 }
 
 /// What could be made of it.
@@ -52,8 +56,10 @@ impl Assembly {
         if data == "[DONE]" {
             self.done = true;
         } else if self.done || data.is_empty() {
-        } else if let Some(value) = json(data) {
+        } else if let Some((value, halves)) = halves::read(data) {
+            self.halves = halves;
             self.chunk(value, on);
+            self.halves = false;
         } else if data.contains('\n') {
             // Events without the blank line between them.
             data.lines().for_each(|line| self.event(line, on));
@@ -143,36 +149,38 @@ impl Assembly {
         if let Some(Value::String(text)) = message.remove("refusal")
             && !text.is_empty()
         {
-            self.refusal.push_str(&text);
-            on(Delta::Text(&text));
+            show(&self.refusal.push(&text, self.halves), on, Delta::Text);
         }
         if let Some(list) = message.remove("tool_calls") {
-            self.calls.take(list, on);
+            self.calls.take(list, self.halves, on);
         }
         if let Some(function) = message.remove("function_call") {
-            self.calls.take_function(function, on);
+            self.calls.take_function(function, self.halves, on);
         }
         for key in KEPT {
-            if let Some(value) = message.remove(*key).filter(|value| !value.is_null()) {
+            if let Some(mut value) = message.remove(*key).filter(|value| !value.is_null()) {
+                self.clean(&mut value);
                 self.kept.insert((*key).to_owned(), value);
             }
         }
     }
 
     fn say(&mut self, text: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        if !text.is_empty() {
-            self.text.push_str(text);
-            on(Delta::Text(text));
-        }
+        show(&self.text.push(text, self.halves), on, Delta::Text);
     }
 
     fn think(&mut self, key: &'static str, text: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        let (_, thoughts) = self.reasoning.get_or_insert_with(|| (key, String::new()));
-        thoughts.push_str(text);
-        on(Delta::Reasoning(text));
+        let (_, thoughts) = self.reasoning.get_or_insert_with(|| (key, Text::default()));
+        show(&thoughts.push(text, self.halves), on, Delta::Reasoning);
     }
 
-    fn part(&mut self, part: Value, on: &mut dyn FnMut(Delta<'_>)) {
+    fn clean(&self, value: &mut Value) {
+        if self.halves {
+            halves::clean(value);
+        }
+    }
+
+    fn part(&mut self, mut part: Value, on: &mut dyn FnMut(Delta<'_>)) {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
         match (kind, part.get("text").or_else(|| part.get(kind))) {
             ("text" | "output_text" | "refusal", Some(Value::String(text))) => self.say(text, on),
@@ -184,13 +192,17 @@ impl Assembly {
                     self.think(REASONING[0], text, on);
                 }
             }
-            _ if part.is_object() => self.parts.push(part),
+            _ if part.is_object() => {
+                self.clean(&mut part);
+                self.parts.push(part);
+            }
             _ => {}
         }
     }
 
     /// Pieces of one reasoning block share their type and index: their texts are joined.
-    fn detail(&mut self, detail: Value) {
+    fn detail(&mut self, mut detail: Value) {
+        self.clean(&mut detail);
         let key = |value: &Value| (value["type"].clone(), value["index"].clone());
         if let (Some(Value::Object(last)), Value::Object(new)) = (self.details.last_mut(), &detail)
             && !new.get("index").unwrap_or(&Value::Null).is_null()
@@ -292,9 +304,10 @@ impl Assembly {
             _ if !calls.list.is_empty() => Finish::ToolCalls,
             _ => Finish::Stop,
         };
-        let mut text = self.text;
-        if text.trim().is_empty() && !self.refusal.is_empty() {
-            text = self.refusal;
+        let mut text = self.text.end();
+        let refusal = self.refusal.end();
+        if text.trim().is_empty() && !refusal.is_empty() {
+            text = refusal;
             notes.push("the model declines".to_owned());
         }
         let silent = text.trim().is_empty() && self.parts.is_empty() && calls.list.is_empty();
@@ -320,7 +333,7 @@ impl Assembly {
         };
         message.insert("content".into(), content);
         if let Some((key, thoughts)) = self.reasoning {
-            message.insert(key.into(), thoughts.into());
+            message.insert(key.into(), thoughts.end().into());
         }
         if !self.details.is_empty() {
             message.insert("reasoning_details".into(), self.details.into());
@@ -340,6 +353,13 @@ impl Assembly {
             notes,
             only_thought,
         }
+    }
+}
+
+/// Tells of a text that has come, unless nothing of it can be shown yet.
+fn show<'t>(text: &'t str, on: &mut dyn FnMut(Delta<'_>), kind: fn(&'t str) -> Delta<'t>) {
+    if !text.is_empty() {
+        on(kind(text));
     }
 }
 

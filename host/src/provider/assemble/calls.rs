@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::Delta;
+use super::halves::{self, Text};
 
 /// The calls of one answer, in the order in which they began.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ struct Call {
     index: Option<u64>,
     id: String,
     name: String,
-    arguments: String,
+    arguments: Text,
     announced: bool,
     /// Members that the protocol does not know and the provider may want back, such as signatures.
     more: Map<String, Value>,
@@ -39,26 +40,33 @@ impl Calls {
     }
 
     /// Takes the value of `tool_calls` of a piece or of a whole message.
-    pub(super) fn take(&mut self, list: Value, on: &mut dyn FnMut(Delta<'_>)) {
+    pub(super) fn take(&mut self, list: Value, halves: bool, on: &mut dyn FnMut(Delta<'_>)) {
         match list {
-            Value::Array(pieces) => pieces.into_iter().for_each(|piece| self.piece(piece, on)),
+            Value::Array(pieces) => pieces
+                .into_iter()
+                .for_each(|piece| self.piece(piece, halves, on)),
             // One call without its list.
-            piece @ Value::Object(_) => self.piece(piece, on),
+            piece @ Value::Object(_) => self.piece(piece, halves, on),
             _ => {}
         }
     }
 
     /// Takes the older `function_call`, of which a message has one at most.
-    pub(super) fn take_function(&mut self, function: Value, on: &mut dyn FnMut(Delta<'_>)) {
+    pub(super) fn take_function(
+        &mut self,
+        function: Value,
+        halves: bool,
+        on: &mut dyn FnMut(Delta<'_>),
+    ) {
         if function.is_object() {
             let mut piece = Map::new();
             piece.insert("index".into(), 0.into());
             piece.insert("function".into(), function);
-            self.piece(Value::Object(piece), on);
+            self.piece(Value::Object(piece), halves, on);
         }
     }
 
-    fn piece(&mut self, piece: Value, on: &mut dyn FnMut(Delta<'_>)) {
+    fn piece(&mut self, piece: Value, halves: bool, on: &mut dyn FnMut(Delta<'_>)) {
         let Value::Object(mut piece) = piece else {
             return;
         };
@@ -77,7 +85,12 @@ impl Calls {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text,
             // Some servers send the object itself.
-            Some(value) => value.to_string(),
+            Some(mut value) => {
+                if halves {
+                    halves::clean(&mut value);
+                }
+                value.to_string()
+            }
         };
 
         let at = match self.belongs_to(index, &id, &name) {
@@ -96,12 +109,12 @@ impl Calls {
         }
         if call.name.is_empty() {
             call.name = name;
-        } else if call.name != name && call.arguments.is_empty() {
+        } else if call.name != name && call.arguments.so_far().is_empty() {
             call.name.push_str(&name);
         }
-        call.arguments.push_str(&arguments);
-        merge(&mut call.more, piece);
-        merge(&mut call.more_of_function, function);
+        call.arguments.push(&arguments, halves);
+        merge(&mut call.more, piece, halves);
+        merge(&mut call.more_of_function, function, halves);
         if !call.announced && !call.name.is_empty() {
             call.announced = true;
             on(Delta::ToolCall(&call.name));
@@ -122,8 +135,8 @@ impl Calls {
         }
         // A name again, without an index: a repetition as long as the arguments are not whole, else the next call.
         if index.is_none() && !name.is_empty() && !call.name.is_empty() {
-            let whole = is_object(&call.arguments);
-            if whole || (call.name != name && !call.arguments.is_empty()) {
+            let whole = is_object(call.arguments.so_far());
+            if whole || (call.name != name && !call.arguments.so_far().is_empty()) {
                 return None;
             }
         }
@@ -142,21 +155,22 @@ impl Calls {
                 made.nameless += 1;
                 continue;
             }
-            if call.arguments.trim().is_empty() && !only_complete {
+            let mut arguments = call.arguments.end();
+            if arguments.trim().is_empty() && !only_complete {
                 // No arguments at all; an empty text is refused when it is sent back.
-                call.arguments = "{}".to_owned();
+                arguments = "{}".to_owned();
             }
-            made.torn = !is_object(&call.arguments);
+            made.torn = !is_object(&arguments);
             if only_complete && made.torn {
                 continue;
             }
             if call.id.is_empty() {
                 let position = made.list.len();
-                call.id = hermes_message::made_call_id(&call.name, &call.arguments, position);
+                call.id = hermes_message::made_call_id(&call.name, &arguments, position);
             }
             let mut function = Map::new();
             function.insert("name".into(), call.name.into());
-            function.insert("arguments".into(), call.arguments.into());
+            function.insert("arguments".into(), arguments.into());
             function.extend(call.more_of_function);
             let mut entry = Map::new();
             entry.insert("id".into(), call.id.into());
@@ -169,8 +183,11 @@ impl Calls {
     }
 }
 
-fn merge(into: &mut Map<String, Value>, more: Map<String, Value>) {
-    for (key, value) in more {
+fn merge(into: &mut Map<String, Value>, more: Map<String, Value>, halves: bool) {
+    for (key, mut value) in more {
+        if halves {
+            halves::clean(&mut value);
+        }
         if !value.is_null() && !matches!(&*key, "id" | "type" | "function" | "name" | "arguments") {
             into.insert(key, value);
         }
@@ -199,7 +216,7 @@ mod tests {
         let mut calls = Calls::default();
         let mut heard = Vec::new();
         for piece in pieces {
-            calls.take(json!([piece]), &mut |delta| {
+            calls.take(json!([piece]), false, &mut |delta| {
                 if let Delta::ToolCall(name) = delta {
                     heard.push(name.to_owned());
                 }
@@ -293,13 +310,14 @@ mod tests {
         let mut nameless = Calls::default();
         nameless.take(
             json!([{"id": "a", "function": {"arguments": "{}"}}]),
+            false,
             &mut |_| {},
         );
         assert_eq!(nameless.make(false).nameless, 1);
         let kept =
             json!({"id":"a","function":{"name":"f","arguments":""},"extra_content":{"s":"x"}});
         let mut calls = Calls::default();
-        calls.take(json!([kept]), &mut |_| {});
+        calls.take(json!([kept]), false, &mut |_| {});
         let list = calls.make(false).list;
         assert_eq!(list[0]["extra_content"]["s"], "x");
         assert_eq!(list[0]["function"]["arguments"], "{}");
