@@ -1,6 +1,6 @@
 //! Changing one value of a file and nothing else (CFG-5).
 //!
-//! The bytes of one scalar are replaced in the quote style they had, or a missing key is added in the file's own
+//! The bytes of one scalar are replaced, a text in the quote style that was there, or a missing key is added in the file's own
 //! indentation. Both texts are then parsed, and the new one is written only if its resolved tree differs from the old
 //! one's in exactly that value. What cannot be changed like that is refused, with the line and what to type there.
 //!
@@ -151,7 +151,7 @@ pub fn write_engine(path: &Path, name: &str) -> Result<Outcome, EditError> {
 }
 
 /// Sets one value. `value` is taken as YAML takes it (`5`, `true`, `null`), except for keys that are known to hold a
-/// text, and where a quoted value is replaced.
+/// text. What stood there before does not matter for it; a text keeps the quotes that the old value had.
 pub fn set_value(path: &Path, key: &str, value: &str) -> Result<Outcome, EditError> {
     let key = KeyPath::parse(key)?;
     let meaning = if holds_text(&key) {

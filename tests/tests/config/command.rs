@@ -266,3 +266,45 @@ fn a_key_of_a_provider_is_not_repeated() {
     let config = Config::from_file(&home.config());
     assert!(!format!("{config:?}").contains("sk-very"));
 }
+
+// contract: CFG-5
+#[test]
+fn the_new_value_decides_whether_it_stands_in_quotes() {
+    let before = "# top\nmodel:\n  default: 'a' # the model\ndisplay:\n  b: \"old\" # b\n  a: 'old'   # a\nlist: ['x', \"y\"]\nz: !!str 'old'\n";
+    for (key, value, line, written) in [
+        ("display.a", "null", "  a: 'old'   # a", "  a: null   # a"),
+        ("display.a", "5", "  a: 'old'   # a", "  a: 5   # a"),
+        ("display.b", "true", "  b: \"old\" # b", "  b: true # b"),
+        ("display.b", "-0.5", "  b: \"old\" # b", "  b: -0.5 # b"),
+        ("list.0", "7", "['x', \"y\"]", "[7, \"y\"]"),
+        // A text keeps the quotes, and a key that holds a text holds one.
+        ("display.a", "new", "'old'   # a", "'new'   # a"),
+        ("display.a", "", "'old'   # a", "''   # a"),
+        ("display.b", "5 apples", "\"old\"", "\"5 apples\""),
+        ("model.default", "5", "'a'", "'5'"),
+        ("z", "5", "'old'\n", "'5'\n"),
+    ] {
+        let home = Home::with(before);
+        let ran = home.run(&["set", key, value]);
+        assert_eq!(ran.code, Some(0), "{key} {value}: {}", ran.err);
+        let after = String::from_utf8(home.bytes()).expect("UTF-8");
+        assert_eq!(after, before.replace(line, written), "{key} {value}");
+    }
+    let home = Home::with(before);
+    assert_eq!(
+        home.run(&["set", "--text", "display.a", "null"]).code,
+        Some(0)
+    );
+    assert!(
+        home.bytes()
+            .ends_with(b"a: 'null'   # a\nlist: ['x', \"y\"]\nz: !!str 'old'\n")
+    );
+    // Said twice it is said already.
+    for changed in [true, false] {
+        let ran = home.run(&["set", "display.a", "null", "--json"]);
+        assert_eq!(
+            (ran.json()["changed"].clone(), ran.json()["value"].clone()),
+            (json!(changed), json!(null))
+        );
+    }
+}

@@ -225,7 +225,12 @@ fn replace(request: &Request<'_>, id: NodeId, flow: bool) -> Result<Plan, Refusa
         }
         Kind::Scalar(_, Style::Block) => "a block text (| or >), inside which nothing is changed",
         Kind::Scalar(_, style) => {
-            let (text, wanted) = scalar::render(request.value, request.meaning, Some(*style), flow);
+            // A tag in front of quotes says itself what the value is.
+            let meaning = match style {
+                Style::Single | Style::Double if node.tag.is_some() => Meaning::Text,
+                _ => request.meaning,
+            };
+            let (text, wanted) = scalar::render(request.value, meaning, Some(*style), flow);
             let range = own_bytes(request, id)?;
             if !range.is_empty() {
                 return Ok(Plan {

@@ -5,8 +5,8 @@ use crate::config::document::Style;
 use crate::config::resolve;
 use serde_yaml::Value;
 
-/// The text to write and the value it stands for. `old` is the style of the scalar that is replaced; inside `[…]` and
-/// `{…}` fewer texts may stand without quotes.
+/// The text to write and the value it stands for. `old` is the style of the scalar that is replaced, which a text keeps;
+/// inside `[…]` and `{…}` fewer texts may stand without quotes.
 pub(super) fn render(
     text: &str,
     meaning: Meaning,
@@ -14,13 +14,15 @@ pub(super) fn render(
     flow: bool,
 ) -> (String, Value) {
     let as_text = Value::String(text.to_owned());
+    let typed = resolve::scalar(text, Style::Plain, None);
+    // Quotes would make a text of a number, of true or of null; the old value had them because it was a text.
+    let is_text = meaning == Meaning::Text || typed.is_string() || text.is_empty();
     match old {
-        Some(Style::Double) => return (double(text), as_text),
-        Some(Style::Single) if printable(text) => return (single(text), as_text),
-        Some(Style::Single) => return (double(text), as_text),
+        Some(Style::Double) if is_text => return (double(text), as_text),
+        Some(Style::Single) if is_text && printable(text) => return (single(text), as_text),
+        Some(Style::Single) if is_text => return (double(text), as_text),
         _ => {}
     }
-    let typed = resolve::scalar(text, Style::Plain, None);
     let plain = match meaning {
         Meaning::Typed => !typed.is_string() || fits_plain(text, flow),
         Meaning::Text => typed.is_string() && fits_plain(text, flow) && !means_more_elsewhere(text),
@@ -145,5 +147,16 @@ mod tests {
         assert_eq!(typed("true"), ("true".to_owned(), Value::Bool(true)));
         assert_eq!(typed("null"), ("null".to_owned(), Value::Null));
         assert_eq!(typed("yes").0, "yes");
+        for old in [Style::Single, Style::Double] {
+            let typed = |t: &str| render(t, Meaning::Typed, Some(old), false);
+            assert_eq!(typed("5"), ("5".to_owned(), Value::from(5)));
+            assert_eq!(typed("null"), ("null".to_owned(), Value::Null));
+            assert_eq!(typed("").1, Value::from(""));
+            assert_eq!(typed("5 a").1, Value::from("5 a"));
+            assert_eq!(
+                render("5", Meaning::Text, Some(old), false).1,
+                Value::from("5")
+            );
+        }
     }
 }
