@@ -172,10 +172,128 @@ fn listing_runs_no_plugin_and_why_runs_it_elsewhere() {
         .expect("text");
     assert!(child.wait().expect("ended").success(), "{text}");
     let theirs = fs::read_to_string(&trace).expect("it ran");
-    assert_ne!(theirs.trim(), ours.to_string(), "in another process");
-    // A good verdict is kept: it is not tried again.
+    assert!(
+        theirs.lines().all(|line| line != ours.to_string()),
+        "in other processes: {theirs}"
+    );
+    assert_eq!(
+        theirs.lines().count(),
+        2,
+        "the trial, and one with settings"
+    );
+    // A good verdict is kept: only the settings are tried again.
     assert!(home.run(&["plugins", "why", "noisy"]).status.success());
-    assert_eq!(fs::read_to_string(&trace).expect("it ran"), theirs);
+    let theirs = fs::read_to_string(&trace).expect("it ran");
+    assert_eq!(theirs.lines().count(), 3, "{theirs}");
+}
+
+/// The step of a `why`, and all of it.
+fn why(home: &Home, name: &str, step: &str) -> (serde_json::Value, serde_json::Value, i32) {
+    let (why, exit) = home.json(&["plugins", "why", name]);
+    let steps = why["steps"].as_array().expect("steps");
+    let found = steps.iter().find(|found| found["step"] == step);
+    let found = found.unwrap_or_else(|| panic!("no {step}: {why}")).clone();
+    (found, why, exit)
+}
+
+// contract: CFG-4, SEL-5, DISC-3
+#[test]
+fn why_gives_the_engine_its_settings_and_says_what_it_does_not_take() {
+    if !has_compiler() {
+        return;
+    }
+    let home = Home::new();
+    let library = Compile::source(workspace().join("tests/misfit/slots.c")).library();
+    let _ = home
+        .plugin("misfit")
+        .manifest(
+            "name: misfit
+library: libmisfit.so
+",
+        )
+        .library("libmisfit.so", &library);
+    let none = "context:
+  engine: compressor
+";
+    home.config(none);
+    let (step, all, exit) = why(&home, "misfit", "settings");
+    assert_eq!((&step["ok"], exit), (&true.into(), 0), "{all}");
+    assert!(
+        step["detail"]
+            .as_str()
+            .is_some_and(|text| text.contains("no settings"))
+    );
+
+    // Its trial is fine and its settings are not: nothing but a conversation would have told.
+    let bad = format!(
+        "{none}misfit:
+  slot: create
+  does: fail
+"
+    );
+    home.config(&bad);
+    let (step, all, exit) = why(&home, "misfit", "settings");
+    assert_eq!((&step["ok"], exit), (&false.into(), 1), "{all}");
+    assert_eq!(all["serves"], false);
+    let text = step["detail"].as_str().expect("text");
+    assert!(
+        text.contains("boom") && text.contains("config.yaml"),
+        "{text}"
+    );
+    assert!(
+        step["fix"]
+            .as_str()
+            .is_some_and(|fix| fix.contains("'misfit'")),
+        "{step}"
+    );
+    for good in [
+        "discover", "manifest", "trust", "inspect", "probe", "load", "select",
+    ] {
+        let found = all["steps"].as_array().expect("steps");
+        let found = found.iter().find(|step| step["step"] == good);
+        assert_eq!(found.expect(good)["ok"], true, "{good}: {all}");
+    }
+    let text = String::from_utf8(home.run(&["plugins", "why", "misfit"]).stdout).expect("text");
+    assert!(text.contains("NO  settings"), "{text}");
+
+    // Choosing it is refused with that reason, and nothing is written.
+    let (error, exit) = home.json(&["plugins", "use", "misfit"]);
+    assert_eq!(exit, 1);
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("boom")),
+        "{error}"
+    );
+    assert_eq!(
+        fs::read_to_string(home.path().join("config.yaml")).expect("read"),
+        bad
+    );
+
+    // Settings that take the process down cost no more than that.
+    for (does, what) in [("exit", "ended"), ("sleep for ever", "did not finish")] {
+        home.config(&format!(
+            "{none}misfit:
+  slot: create
+  does: {does}
+"
+        ));
+        let (step, all, exit) = why(&home, "misfit", "settings");
+        assert_eq!((&step["ok"], exit), (&false.into(), 1), "{all}");
+        assert!(
+            step["detail"]
+                .as_str()
+                .is_some_and(|text| text.contains(what)),
+            "{step}"
+        );
+    }
+    home.config(&format!(
+        "{none}misfit:
+  slot: state
+  does: nothing
+"
+    ));
+    assert_eq!(why(&home, "misfit", "settings").0["ok"], true);
 }
 
 // contract: DISC-4

@@ -35,6 +35,9 @@ pub(crate) struct Job {
     pub(crate) plugin_dir: PathBuf,
     /// The version of the host that asks.
     pub(crate) host_version: String,
+    /// The engine's section of `config.yaml`, to create it as a conversation would; without it the engine is told that
+    /// this is a trial without settings.
+    pub(crate) settings: Option<String>,
 }
 
 /// Why a trial failed.

@@ -20,6 +20,8 @@ pub enum Step {
     Probe,
     /// It is opened here.
     Load,
+    /// It takes its section of `config.yaml`; only asked by who wants to know why.
+    Settings,
     /// `context.engine` can name it.
     Select,
 }
@@ -35,6 +37,7 @@ impl Step {
             Self::Inspect => "inspect",
             Self::Probe => "probe",
             Self::Load => "load",
+            Self::Settings => "settings",
             Self::Select => "select",
         }
     }

@@ -94,13 +94,7 @@ impl Catalog {
         let verdict = if let Some(known) = known {
             known
         } else {
-            let job = Job {
-                library: copy.library.clone(),
-                has_entry: copy.facts.has_entry,
-                plugin_dir: entry.directory.clone().unwrap_or_default(),
-                host_version: env!("CARGO_PKG_VERSION").to_owned(),
-            };
-            match probe::run(&job, &helper) {
+            match probe::run(&job(entry, &copy, None), &helper) {
                 Ok(verdict) => {
                     verdicts.put(&copy.sha256, &helper, &verdict);
                     verdict
@@ -122,6 +116,20 @@ impl Catalog {
         })
     }
 
+    /// Creates the engine in a child process with its section of the configuration, as a conversation would. Nothing of
+    /// it is kept: settings change more often than libraries. `None`: there is nothing to try it with.
+    pub(super) fn try_settings(
+        &self,
+        entry: &Entry,
+        copy: &PrivateCopy,
+        engine: &str,
+    ) -> Option<Result<(), ProbeError>> {
+        let helper = self.helper()?;
+        let section = self.options.config.engine_section(engine).to_string();
+        let verdict = probe::run(&job(entry, copy, Some(section)), &helper);
+        Some(verdict.and_then(|verdict| verdict.check()))
+    }
+
     /// All of it.
     pub(super) fn tried(&self, entry: &Entry) -> Result<Tried, Refusal> {
         let copy = self.copy(entry)?;
@@ -138,6 +146,16 @@ impl Catalog {
                 self.verdicts().forget(&copy.sha256, &helper);
             }
         }
+    }
+}
+
+fn job(entry: &Entry, copy: &PrivateCopy, settings: Option<String>) -> Job {
+    Job {
+        library: copy.library.clone(),
+        has_entry: copy.facts.has_entry,
+        plugin_dir: entry.directory.clone().unwrap_or_default(),
+        host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        settings,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::plugin::copies::PrivateCopy;
 use crate::plugin::entry::{Entry, Kind};
 use crate::plugin::load::Refusal;
 use crate::plugin::name::BUILT_IN;
-use crate::plugin::probe::Verdict;
+use crate::plugin::probe::{ProbeError, Verdict};
 use crate::plugin::report::{Step, Why};
 
 impl Catalog {
@@ -80,8 +80,9 @@ impl Catalog {
         }
         let tried = match refusal {
             Some(_) => {
-                why.skipped(Step::Probe, "not reached");
-                why.skipped(Step::Load, "not reached");
+                for step in [Step::Probe, Step::Load, Step::Settings] {
+                    why.skipped(step, "not reached");
+                }
                 None
             }
             None => self.walk_code(entry, why),
@@ -102,6 +103,7 @@ impl Catalog {
                 why.skipped(Step::Probe, "not reached");
                 // Trust and inspection were good when the folder was listed, so this is newer.
                 why.bad(Step::Load, refusal.to_string(), refusal.fix());
+                why.skipped(Step::Settings, "not reached");
                 return None;
             }
         };
@@ -118,11 +120,17 @@ impl Catalog {
                     ),
                 }
                 match aside {
-                    Ok(()) => why.good(
-                        Step::Load,
-                        load_detail(copy, tried.verdict.as_ref(), folder.as_deref()),
-                    ),
-                    Err(error) => why.bad(Step::Load, error.to_string(), error.fix()),
+                    Ok(()) => {
+                        why.good(
+                            Step::Load,
+                            load_detail(copy, tried.verdict.as_ref(), folder.as_deref()),
+                        );
+                        self.walk_settings(entry, copy, tried.verdict.as_ref(), why);
+                    }
+                    Err(error) => {
+                        why.bad(Step::Load, error.to_string(), error.fix());
+                        why.skipped(Step::Settings, "not reached");
+                    }
                 }
                 tried.verdict
             }
@@ -135,8 +143,48 @@ impl Catalog {
                 if refusal.step() < Step::Load {
                     why.skipped(Step::Load, "not reached");
                 }
+                why.skipped(Step::Settings, "not reached");
                 None
             }
+        }
+    }
+
+    /// Whether the engine takes what stands in its section: it is told only when a conversation begins.
+    fn walk_settings(
+        &self,
+        entry: &Entry,
+        copy: &PrivateCopy,
+        verdict: Option<&Verdict>,
+        why: &mut Why,
+    ) {
+        const STEP: Step = Step::Settings;
+        let known = verdict.and_then(|verdict| verdict.name.as_ref());
+        let Some(engine) = known.or(entry.engine.as_ref()) else {
+            why.skipped(STEP, "it provides no engine that could have settings");
+            return;
+        };
+        let config = &self.options.config;
+        let path = config.path().display();
+        let has_section = config.engine_section(engine) != serde_json::json!({});
+        let what = if has_section {
+            format!("its section of {path}")
+        } else {
+            format!("no settings ({path} has none for it)")
+        };
+        match self.try_settings(entry, copy, engine) {
+            None => why.skipped(STEP, "there is no helper program to try them with"),
+            Some(Ok(())) => why.good(STEP, format!("it can be created with {what}")),
+            // The trial above has told of this.
+            Some(Err(error @ (ProbeError::NoHelper | ProbeError::Helper { .. }))) => {
+                why.skipped(STEP, error.to_string());
+            }
+            Some(Err(error)) => why.bad(
+                STEP,
+                format!("it cannot be created with {what}: {error}"),
+                format!(
+                    "change the settings of '{engine}' in {path}; the engine's own documentation says what it takes"
+                ),
+            ),
         }
     }
 

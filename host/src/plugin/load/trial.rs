@@ -77,6 +77,7 @@ pub(crate) fn run(
     module: &ModuleCopy,
     registered: Option<RegisteredInstance>,
     texts: &CreateTexts,
+    purpose: u32,
     stage: &dyn Fn(&str),
 ) -> Result<(), OpenError> {
     let vtable = &module.vtable;
@@ -92,7 +93,7 @@ pub(crate) fn run(
         registered.instance()
     } else {
         stage("while it created an instance");
-        let args = texts.args(abi::FOR_PROBE);
+        let args = texts.args(purpose);
         let mut instance = std::ptr::null_mut();
         // SAFETY: the arguments are whole and live until the slot returns; the host table lives as long as the process.
         let status = unsafe {

@@ -76,8 +76,12 @@ pub(super) fn main(scratch: &Path) -> ExitCode {
 fn attempt(job: &Job, scratch: &Path, stage: &dyn Fn(&str)) -> Result<Verdict, Refusal> {
     let data_dir = scratch.join("data");
     let _ = fs::create_dir(&data_dir);
+    let purpose = match job.settings {
+        Some(_) => abi::FOR_TEMPLATE,
+        None => abi::FOR_PROBE,
+    };
     let texts = CreateTexts {
-        config: "{}".to_owned(),
+        config: job.settings.clone().unwrap_or_else(|| "{}".to_owned()),
         data_dir: data_dir.to_string_lossy().into_owned(),
         plugin_dir: job.plugin_dir.to_string_lossy().into_owned(),
     };
@@ -86,7 +90,7 @@ fn attempt(job: &Job, scratch: &Path, stage: &dyn Fn(&str)) -> Result<Verdict, R
         has_entry: job.has_entry,
         promised: None,
         texts: &texts,
-        purpose: abi::FOR_PROBE,
+        purpose,
         taken: false,
         stage,
     })?;
@@ -94,7 +98,7 @@ fn attempt(job: &Job, scratch: &Path, stage: &dyn Fn(&str)) -> Result<Verdict, R
         return Ok(Verdict::without_engine());
     };
     let mut verdict = Verdict::good(&module, opened.layout, opened.refused);
-    if let Err(error) = trial::run(&module, registered, &texts, stage) {
+    if let Err(error) = trial::run(&module, registered, &texts, purpose, stage) {
         // What it is stays worth showing.
         verdict.refuse(&error.into());
     }
