@@ -89,12 +89,25 @@ fn said(turn: usize) -> String {
     )
 }
 
-/// Runs a conversation in this home: the answers, the warnings, and whether the store has everything.
-fn talk(home: &Home, what: &str) -> (Vec<String>, Vec<String>) {
-    let provider = Arc::new(Parrot::default());
-    let host = Host::open(HostOptions {
+/// Slots that are called while the engine is being made: with a fault there it may never come to serve.
+const FIRST: [&str; 4] = ["state", "clone", "update_model", "create"];
+
+/// [`talk`] with an engine that has a fault in one slot. It must be that engine that the conversation begins with.
+fn talk_with(home: &Home, engine: &str, slot: &str, what: &str) -> (Vec<String>, Vec<String>) {
+    let host = host(home, Arc::default());
+    let fallback = host.fallback();
+    assert!(
+        fallback.is_none() || FIRST.contains(&slot),
+        "{what}: {engine} does not serve: {fallback:?}"
+    );
+    drop(host);
+    talk(home, what)
+}
+
+fn host(home: &Home, provider: Arc<Parrot>) -> Host {
+    Host::open(HostOptions {
         home: HermesHome::at(home.path()),
-        provider: Some(provider.clone()),
+        provider: Some(provider),
         directory: home.outside().to_owned(),
         store: Some(StoreOptions {
             durability: Durability::Off,
@@ -102,7 +115,12 @@ fn talk(home: &Home, what: &str) -> (Vec<String>, Vec<String>) {
         }),
         ..HostOptions::default()
     })
-    .expect("a host");
+    .expect("a host")
+}
+
+/// Runs a conversation in this home: the answers, the warnings, and whether the store has everything.
+fn talk(home: &Home, what: &str) -> (Vec<String>, Vec<String>) {
+    let host = host(home, Arc::default());
     let mut warnings = host.take_warnings();
     let mut agent = host.agent(AgentOptions::default()).expect("an agent");
     let mut answers = Vec::new();
@@ -199,7 +217,7 @@ fn a_panic_or_a_failure_in_any_slot_changes_no_answer() {
                 &format!("panics: {{{slot}: {action}}}\n"),
             );
             let what = format!("{action} in {slot}");
-            let (answers, _) = talk(&home, &what);
+            let (answers, _) = talk_with(&home, "panics", slot, &what);
             assert_eq!(answers, expected(), "{what}");
         }
     }
@@ -294,10 +312,14 @@ fn junk_from_any_slot_changes_no_answer() {
         ("session_start", fewer),
     ] {
         for does in junk {
+            // A choice of any order, or of messages of its own, is an odd one and no junk.
+            if slot == "select_context" && ["backwards", "foreign uid twice"].contains(does) {
+                continue;
+            }
             let section = format!("misfit: {{\"slot\": \"{slot}\", \"does\": \"{does}\"}}\n");
             config(&home, "misfit", 1800, &section);
             let what = format!("{does} from {slot}");
-            let (answers, _) = talk(&home, &what);
+            let (answers, _) = talk_with(&home, "misfit", slot, &what);
             assert_eq!(answers, expected(), "{what}");
         }
     }
