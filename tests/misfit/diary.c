@@ -1,7 +1,8 @@
 /* diary.c - an engine that writes down what it is told, and can be told to be slow.
  *
  * One JSON object a line in the file that DIARY names. DIARY_SLOW=<slot> makes that slot sleep for 30 s, whatever the host says
- * (should_compress, select_context, turn_complete, compress, session_end, idle).
+ * (should_compress, select_context, turn_complete, compress, session_end, idle). DIARY_KEEP: select_context
+ * keeps a message that is not there, and gives up. Compiled with DIARY_HALF_TOOLS it offers a tool and has no slot to carry it out.
  */
 #include "hermes_engine.h"
 #include <stdio.h>
@@ -99,6 +100,10 @@ static hermes_status d_select(hermes_engine *self, const hermes_call *call, cons
   (void)self; (void)args;
   note("select", call, NULL, 0, NOTHING);
   slow("select_context");
+  if (getenv("DIARY_KEEP") != NULL) {
+    hermes_status status = call->keep(call, 0, 4000, 3);
+    if (status != HERMES_OK) return status;
+  }
   return HERMES_UNCHANGED;
 }
 static hermes_status d_turn(hermes_engine *self, const hermes_call *call, const hermes_turn_args *args) {
@@ -120,10 +125,19 @@ static hermes_status d_idle(hermes_engine *self, const hermes_call *call) {
   return HERMES_OK;
 }
 
+#ifdef DIARY_HALF_TOOLS
+static hermes_status d_schemas(hermes_engine *self, const hermes_call *call) {
+  (void)self;
+  return call->write(call, hermes_bytes_of("[{\"name\":\"diary_read\"}]"));
+}
+#else
+#  define d_schemas NULL
+#endif
+
 static const hermes_engine_vtable table = {
     sizeof(hermes_engine_vtable), 0,
     d_create, d_destroy, d_state, d_model, d_usage, d_reset, d_should, d_compress,
-    NULL, d_start, d_end, NULL, NULL, d_select, d_turn, NULL, NULL, NULL, d_command, d_idle,
+    NULL, d_start, d_end, NULL, NULL, d_select, d_turn, d_schemas, NULL, NULL, d_command, d_idle,
 };
 static const hermes_module module = {
     sizeof(hermes_module), HERMES_ABI_MAJOR, HERMES_ABI_MINOR, 0, 0,

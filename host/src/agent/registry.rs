@@ -283,8 +283,19 @@ impl EngineSource for Plugins<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .extend(candidate.warnings().iter().map(ToString::to_string));
-        catalog
+        let module = catalog
             .load(&candidate)
-            .map_err(|error| format!("{error}; {}", error.fix()))
+            .map_err(|error| format!("{error}; {}", error.fix()))?;
+        let mut warnings = self
+            .0
+            .warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for oddity in module.oddities() {
+            tracing::warn!("{oddity}");
+            warnings.push(oddity);
+        }
+        drop(warnings);
+        Ok(module)
     }
 }

@@ -187,6 +187,11 @@ impl Collector {
         abi::ERR_INVALID
     }
 
+    /// What was refused first, if something was.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
     /// The whole result, or why there is none. Messages that are equal to one of the host's become it.
     pub(crate) fn finish(mut self) -> Result<Vec<Emitted>, String> {
         if let Some(fault) = self.fault {

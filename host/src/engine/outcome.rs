@@ -43,7 +43,12 @@ impl Core {
 
     fn failure(&self, slot: Slot, status: abi::Status, returned: &Returned) -> EngineFault {
         let (kind, what) = kind_of(status);
-        self.fault(kind, slot, with_text(what, returned.sink.error()))
+        let mut why = with_text(what, returned.sink.error());
+        if let Some(refused) = returned.sink.refused() {
+            why.push_str("; the host had refused this of it: ");
+            why.push_str(refused);
+        }
+        self.fault(kind, slot, why)
     }
 }
 

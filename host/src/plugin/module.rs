@@ -131,6 +131,16 @@ impl EngineModule {
         &self.0.copy.vtable
     }
 
+    /// What its author has probably forgotten, each a sentence that says what to do about it.
+    #[must_use]
+    pub fn oddities(&self) -> Vec<String> {
+        let table = self.vtable();
+        half_of_the_tools(table.tool_schemas.is_some(), table.tool_call.is_some())
+            .map(|(what, fix)| format!("context engine '{}' {what}; {fix}", self.name()))
+            .into_iter()
+            .collect()
+    }
+
     /// Where the module came from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
@@ -192,5 +202,20 @@ impl fmt::Debug for EngineModule {
             .field("abi", &self.abi())
             .field("origin", self.origin())
             .finish_non_exhaustive()
+    }
+}
+
+/// Tools are two slots. With one of them: what that means, and what to do.
+pub(super) fn half_of_the_tools(schemas: bool, call: bool) -> Option<(&'static str, &'static str)> {
+    match (schemas, call) {
+        (true, false) => Some((
+            "offers tools (`tool_schemas`) that it cannot carry out (no `tool_call`), so that every call of one is an error",
+            "fill the slot `tool_call`, or leave `tool_schemas` out",
+        )),
+        (false, true) => Some((
+            "can carry out tools (`tool_call`) that it never offers (no `tool_schemas`), so that no model calls one",
+            "fill the slot `tool_schemas`, or leave `tool_call` out",
+        )),
+        _ => None,
     }
 }

@@ -104,7 +104,7 @@ pub struct StepReport {
     pub ok: Option<bool>,
     /// What was found.
     pub detail: String,
-    /// What to do about it; empty if nothing is wrong.
+    /// What to do about it; empty if nothing is wrong or odd.
     pub fix: String,
 }
 
@@ -130,6 +130,11 @@ impl Why {
 
     pub(super) fn good(&mut self, step: Step, detail: impl Into<String>) {
         self.push(step, Some(true), detail.into(), String::new());
+    }
+
+    /// It went well, and yet there is something that its author should look at.
+    pub(super) fn noted(&mut self, step: Step, detail: impl Into<String>, fix: impl Into<String>) {
+        self.push(step, Some(true), detail.into(), fix.into());
     }
 
     pub(super) fn bad(&mut self, step: Step, detail: impl Into<String>, fix: impl Into<String>) {

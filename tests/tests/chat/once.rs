@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use hermes_tests::{Behaviour, Home};
+use hermes_tests::{Behaviour, Home, compile_c, workspace};
 use serde_json::{Value, json};
 
 use crate::support::{Chat, finish};
@@ -345,4 +345,75 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!(said.code, Some(1));
         assert!(said.err.contains("cannot write the output"), "{said:?}");
     }
+}
+
+// contract: HOOK-4
+#[test]
+fn a_selection_that_is_refused_names_its_reason() {
+    let chat = Chat::with_diary().variable("DIARY_KEEP", "1");
+    chat.echo();
+    let (value, said) = chat.json(&["-q", "x"]);
+    assert_eq!(
+        (said.code, &value["answer"]),
+        (Some(0), &json!("answer to: x"))
+    );
+    let warnings = value["warnings"].as_array().expect("a list");
+    assert_eq!(warnings.len(), 1, "{value}");
+    let text = warnings[0].as_str().expect("text");
+    for word in [
+        "'diary'",
+        "select_context",
+        "keep of 3 messages from 4000 on, but list 0 has",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+// contract: TOOL-3, ENG-11
+#[test]
+fn tools_that_nobody_carries_out_are_told_with_what_to_do() {
+    let chat = Chat::new();
+    let library = compile_c(
+        workspace().join("tests/misfit/diary.c"),
+        &["DIARY_HALF_TOOLS"],
+    );
+    let _ = chat
+        .home
+        .plugin("diary")
+        .manifest("name: diary\nlibrary: diary.so\n")
+        .library("diary.so", &library);
+    let (why, code) = chat.home.json(&["plugins", "why", "diary"]);
+    assert_eq!((code, &why["serves"]), (0, &json!(true)), "{why}");
+    let probe = why["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .find(|step| step["step"] == "probe")
+        .expect("a step");
+    assert_eq!(probe["ok"], true);
+    assert!(
+        probe["detail"]
+            .as_str()
+            .is_some_and(|text| text.contains("no `tool_call`"))
+            && probe["fix"]
+                .as_str()
+                .is_some_and(|text| text.contains("fill the slot")),
+        "{probe}"
+    );
+
+    chat.echo();
+    let config = chat.provider.config(128_000);
+    chat.home
+        .config(&format!("{config}context:\n  engine: diary\n"));
+    let (value, said) = chat.json(&["-q", "x"]);
+    assert_eq!((said.code, &value["engine"]), (Some(0), &json!("diary")));
+    let warnings = value["warnings"].as_array().expect("a list");
+    assert_eq!(warnings.len(), 1, "{value}");
+    let text = warnings[0].as_str().expect("text");
+    assert!(
+        text.contains("'diary'")
+            && text.contains("no `tool_call`")
+            && text.contains("fill the slot"),
+        "{text}"
+    );
 }

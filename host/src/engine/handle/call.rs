@@ -116,6 +116,13 @@ impl Sink {
         }
     }
 
+    /// What the host has refused of the call's result, if something: an engine that looks at the answer of `keep` and
+    /// gives up has no other reason than this.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        let emitted = self.emitted.as_ref().and_then(Collector::fault);
+        emitted.or(self.text_fault.as_deref())
+    }
+
     pub(crate) fn emitted(&mut self) -> Option<Collector> {
         self.emitted.take()
     }

@@ -4,6 +4,7 @@ use super::Catalog;
 use crate::plugin::copies::PrivateCopy;
 use crate::plugin::entry::{Entry, Kind};
 use crate::plugin::load::Refusal;
+use crate::plugin::module::half_of_the_tools;
 use crate::plugin::name::BUILT_IN;
 use crate::plugin::probe::{ProbeError, Verdict};
 use crate::plugin::report::{Step, Why};
@@ -113,7 +114,13 @@ impl Catalog {
             Ok(tried) => {
                 let copy = &tried.copy;
                 match &tried.verdict {
-                    Some(verdict) => why.good(Step::Probe, probe_detail(verdict)),
+                    Some(verdict) => match oddity(verdict) {
+                        None => why.good(Step::Probe, probe_detail(verdict)),
+                        Some((what, fix)) => {
+                            let detail = format!("{}; warning: it {what}", probe_detail(verdict));
+                            why.noted(Step::Probe, detail, fix);
+                        }
+                    },
                     None => why.skipped(
                         Step::Probe,
                         "bundled, and there is no helper program to try it with",
@@ -244,6 +251,11 @@ fn inspect_detail(entry: &Entry) -> String {
         }
     }
     detail
+}
+
+fn oddity(verdict: &Verdict) -> Option<(&'static str, &'static str)> {
+    let has = |slot: &str| verdict.slots.iter().any(|found| found == slot);
+    half_of_the_tools(has("tool_schemas"), has("tool_call"))
 }
 
 fn probe_detail(verdict: &Verdict) -> String {
