@@ -59,7 +59,7 @@ use crate::store::{Session, StoreError};
 use open_sessions::Held;
 use record::{Facts, Record};
 use toolbox::Toolbox;
-use tools::Place;
+use tools::{HostTool, Place};
 
 /// Which session an agent begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,6 +109,10 @@ pub struct AgentOptions {
     pub conversation_id: String,
     /// Whether the host's own tools are offered.
     pub tools: bool,
+    /// Tools of the program that embeds the host, in the order in which requests list them: behind the host's own, before
+    /// the engine's. One whose name is taken already, or that no provider would take, is left out with a warning; an
+    /// engine's tool of such a name is left out, too.
+    pub host_tools: Vec<HostTool>,
     /// No routine status lines.
     pub quiet: bool,
 }
@@ -121,6 +125,7 @@ impl Default for AgentOptions {
             system_prompt: None,
             conversation_id: String::new(),
             tools: true,
+            host_tools: Vec::new(),
             quiet: false,
         }
     }
@@ -237,7 +242,7 @@ impl Agent {
         } else {
             Vec::new()
         };
-        let toolbox = Toolbox::new(own);
+        let (toolbox, left_out) = Toolbox::new(own, &options.host_tools);
         let directory =
             std::fs::canonicalize(&inner.directory).unwrap_or_else(|_| inner.directory.clone());
         let compression = inner.registry.config().compression();
@@ -287,6 +292,7 @@ impl Agent {
             is_closed: true,
             host,
         };
+        agent.tell_later(left_out);
         match resumed {
             Some(resumed) => agent.take_up(resumed, StartReason::Resume, "")?,
             None => {

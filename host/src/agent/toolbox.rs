@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::tools::{Place, Tool};
+use super::tools::{HostTool, Place, Tool};
 use crate::context::AgentEngine;
 use crate::engine::{FaultKind, MessageList, ToolRequest};
 
@@ -33,19 +33,40 @@ pub(crate) struct Call<'a> {
 }
 
 impl Toolbox {
-    pub(crate) fn new(own: Vec<Box<dyn Tool>>) -> Self {
+    /// The host's tools, then those of the program around it. Returns what to tell of those that are left out.
+    pub(crate) fn new(own: Vec<Box<dyn Tool>>, more: &[HostTool]) -> (Self, Vec<String>) {
+        let mut own = own;
+        let mut own_names: Vec<String> = own
+            .iter()
+            .filter_map(|tool| name_of(tool.schema()))
+            .collect();
+        let mut warnings = Vec::new();
+        for tool in more {
+            let why = match usable(tool.schema()) {
+                Ok((name, _)) if own_names.contains(&name) => {
+                    "a tool of this name is there already".to_owned()
+                }
+                Ok((name, schema)) => {
+                    own_names.push(name);
+                    own.push(tool.with_schema(schema));
+                    continue;
+                }
+                Err(why) => why,
+            };
+            warnings.push(format!(
+                "the program's tool {:?} is left out: {why}",
+                tool.name()
+            ));
+        }
         let mut toolbox = Toolbox {
-            own_names: own
-                .iter()
-                .filter_map(|tool| name_of(tool.schema()))
-                .collect(),
+            own_names,
             own,
             engine_names: Vec::new(),
             engine: None,
             schemas: Vec::new(),
         };
         toolbox.schemas = toolbox.own_schemas();
-        toolbox
+        (toolbox, warnings)
     }
 
     fn own_schemas(&self) -> Vec<Arc<str>> {

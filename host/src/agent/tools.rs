@@ -6,6 +6,7 @@
 mod arguments;
 mod confine;
 mod error;
+mod host_tool;
 mod read_file;
 mod search_files;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::provider::Cancel;
 
+pub use host_tool::HostTool;
 pub use read_file::ReadFile;
 pub use search_files::SearchFiles;
 

@@ -1,6 +1,9 @@
 //! The engine's tools under the real runtime.
 
+use std::sync::{Arc, Mutex};
+
 use hermes::agent::AgentOptions;
+use hermes::agent::tools::HostTool;
 use hermes::engine::TurnOutcome;
 use serde_json::{Value, json};
 
@@ -326,4 +329,186 @@ fn the_tools_go_with_their_engine_and_come_back_with_it() {
         call(&world, &mut agent, "lcm_grep", "{}")["session"],
         agent.session_id()
     );
+}
+
+fn host_tool(
+    name: &str,
+    run: impl Fn(&Value) -> Result<String, String> + Send + Sync + 'static,
+) -> HostTool {
+    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    HostTool::new(
+        name,
+        "What the program knows.",
+        parameters,
+        move |arguments, _| run(arguments),
+    )
+}
+
+// contract: TOOL-1, TOOL-2, TOOL-3, TOOL-4
+#[test]
+fn a_program_gives_its_own_tools_to_an_agent() {
+    let world = Setup::witness(&good()).window(None).world();
+    let host = world.host();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&asked);
+    let host_tools = vec![
+        host_tool("ask_program", move |arguments| {
+            heard.lock().unwrap().push(arguments.clone());
+            Ok("plain words".to_owned())
+        }),
+        host_tool("structured", |_| Ok(r#"{"rows": [1, 2]}"#.to_owned())),
+        host_tool("fails", |_| Err("no such row".to_owned())),
+        host_tool("panics", |_| panic!("in the program")),
+        // The engine has one of this name: the program's comes first.
+        host_tool("lcm_grep", |arguments| {
+            Ok(format!("mine {}", arguments["q"]))
+        }),
+        // These no provider would take.
+        host_tool("ask_program", |_| Ok(String::new())),
+        host_tool("no name!", |_| Ok(String::new())),
+    ];
+    let mine = || AgentOptions {
+        host_tools: host_tools.clone(),
+        ..options()
+    };
+    let mut agent = host.agent(mine()).unwrap();
+    let names = [
+        "ask_program",
+        "structured",
+        "fails",
+        "panics",
+        "lcm_grep",
+        "lcm_more",
+    ];
+    assert_eq!(agent.tool_names(), names);
+    let warnings = agent.take_warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("\"ask_program\" is left out: a tool of this name is there"));
+    assert!(
+        warnings[1].contains("\"no name!\" is left out") && warnings[1].contains("no usable name")
+    );
+
+    assert_eq!(
+        call(&world, &mut agent, "ask_program", r#"{"q": "é"}"#),
+        json!({"result": "plain words"})
+    );
+    assert_eq!(*asked.lock().unwrap(), [json!({"q": "é"})]);
+    assert_eq!(
+        call(&world, &mut agent, "structured", ""),
+        json!({"rows": [1, 2]})
+    );
+    assert_eq!(
+        call(&world, &mut agent, "fails", "{}"),
+        json!({"error": "no such row"})
+    );
+    let broken = call(&world, &mut agent, "panics", "{}");
+    assert!(
+        broken["error"]
+            .as_str()
+            .unwrap()
+            .contains("fault in the program"),
+        "{broken}"
+    );
+    let cut = call(&world, &mut agent, "ask_program", r#"{"q": "le"#);
+    assert!(
+        cut["error"].as_str().unwrap().contains("no valid JSON"),
+        "{cut}"
+    );
+    assert_eq!(
+        asked.lock().unwrap().len(),
+        1,
+        "it was not called with that"
+    );
+    assert_eq!(
+        call(&world, &mut agent, "lcm_grep", r#"{"q": 1}"#),
+        json!({"result": "mine 1"})
+    );
+    assert_eq!(
+        world.diary().count("tool_call"),
+        0,
+        "the engine's own was not offered"
+    );
+
+    // On the wire they are what any tool is, and they stay on every path.
+    let offered: Value = serde_json::from_str(&world.script.last()).unwrap();
+    assert_eq!(
+        offered["tools"][0],
+        json!({"type": "function", "function": {
+            "name": "ask_program", "description": "What the program knows.",
+            "parameters": {"type": "object", "properties": {"q": {"type": "string"}}},
+        }})
+    );
+    let before = tools_of(&world.script.last());
+    agent.switch_model("another");
+    agent.new_session();
+    world.script.cut();
+    assert_eq!(
+        call(&world, &mut agent, "ask_program", "{}"),
+        json!({"result": "plain words"})
+    );
+    assert_eq!(tools_of(&world.script.last()), before);
+    assert_eq!(agent.child(mine()).unwrap().tool_names(), names);
+    assert_eq!(
+        agent.child(options()).unwrap().tool_names(),
+        ["lcm_grep", "lcm_more"]
+    );
+    world.check(&agent);
+
+    // Beside the host's own, which keep their names.
+    let both = host
+        .agent(AgentOptions {
+            tools: true,
+            host_tools: vec![
+                host_tool("read_file", |_| Ok(String::new())),
+                host_tools[0].clone(),
+            ],
+            ..options()
+        })
+        .unwrap()
+        .tool_names();
+    assert_eq!(
+        both,
+        [
+            "read_file",
+            "search_files",
+            "ask_program",
+            "lcm_grep",
+            "lcm_more"
+        ]
+    );
+}
+
+// contract: TOOL-3, HOOK-10
+#[test]
+fn an_interrupt_reaches_a_tool_of_the_program() {
+    let world = Setup::witness("").world();
+    let host = world.host();
+    let tool = HostTool::new("waits", "Waits.", Value::Null, |_, place| {
+        while !place.cancel.is_cancelled() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Err("stopped".to_owned())
+    });
+    let mut agent = host
+        .agent(AgentOptions {
+            host_tools: vec![tool],
+            ..options()
+        })
+        .unwrap();
+    world
+        .script
+        .say([Say::Message(hermes_message::build::calling(
+            None,
+            &[("c", "waits", "{}")],
+        ))]);
+    let interrupt = agent.interrupt();
+    let report = agent.turn("wait", &mut |event| {
+        if matches!(event, hermes::agent::Event::ToolBegins { .. }) {
+            assert!(interrupt.interrupt());
+        }
+    });
+    assert_eq!(report.outcome, TurnOutcome::Interrupted);
+    assert!(report.was_stopped);
+    assert!(agent.messages().last().unwrap().text().contains("stopped"));
+    world.check(&agent);
 }
