@@ -3,6 +3,8 @@
 
 #[path = "chat/commands.rs"]
 mod commands;
+#[path = "chat/copies.rs"]
+mod copies;
 #[path = "chat/held.rs"]
 mod held;
 #[path = "chat/once.rs"]

@@ -5,7 +5,10 @@
 //! disturbs a running host. Libraries that the plugin brings along for itself are copied with it.
 
 mod folder;
+mod hold;
+mod sweep;
 pub(crate) use folder::private_folder;
+pub(crate) use sweep::sweep;
 
 use std::fs::File;
 use std::io::Read;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_engine_abi as abi;
 
 use super::Catalog;
-use crate::plugin::copies::private_folder;
+use crate::plugin::copies::{private_folder, sweep};
 use crate::plugin::discover::DiscoverError;
 use crate::plugin::entry::{Entry, Kind};
 use crate::plugin::load::open::{self, OpenRequest};
@@ -54,6 +54,8 @@ pub(super) fn load(catalog: &Catalog, entry: &Entry) -> Result<EngineModule, Loa
     }
     let module = open_entry(catalog, entry).map_err(|refusal| entry.error(refusal))?;
     *place = Some(module.clone());
+    // What is loaded is in use, and what is not may be old.
+    sweep(&catalog.options.home.engine_cache_dir());
     Ok(module)
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::hold::hold;
 use super::{CopyError, Piece, TrustCheck, sha256_of_file};
 
 /// The folder with these files, made if it is not there yet or does not hold what it should.
@@ -26,6 +27,10 @@ pub(super) fn ensure(
     // Another process may remove a damaged copy or write the same one at any moment: a few rounds settle it.
     for _ in 0..4 {
         if folder.exists() {
+            // First, so that nobody removes what is being looked at.
+            if !hold(&folder) {
+                continue;
+            }
             if is_intact(&folder, pieces) {
                 for piece in pieces {
                     trust.file(&folder.join(&piece.name))?;
