@@ -1,6 +1,6 @@
 /* diary.c - an engine that writes down what it is told, and can be told to be slow.
  *
- * One JSON object a line in the file that DIARY names. DIARY_SLOW=<slot> makes that slot sleep for 30 s, whatever the host says
+ * One JSON object a line in the file that DIARY names. DIARY_SLOW=<slot> makes that slot sleep for two minutes, whatever the host says
  * (should_compress, select_context, turn_complete, compress, session_end, idle). DIARY_KEEP: select_context
  * keeps a message that is not there, and gives up. Compiled with DIARY_HALF_TOOLS it offers a tool and has no slot to carry it out.
  */
@@ -17,7 +17,7 @@ static void slow(const char *slot) {
   const char *which = getenv("DIARY_SLOW");
   if (which != NULL && strcmp(which, slot) == 0) {
     int i;
-    for (i = 0; i < 300; i++) usleep(100000);
+    for (i = 0; i < 1200; i++) usleep(100000);
   }
 }
 

@@ -278,7 +278,7 @@ fn the_end_of_a_turn_has_returned_before_the_next_selection() {
 // contract: HOOK-11, HOOK-2, PASS-10
 #[test]
 fn an_end_of_a_turn_that_does_not_return_is_given_up_before_the_next_selection() {
-    let world = Setup::witness("select: tail\nkeep: 1\nsleep:\n  turn_complete: 2600")
+    let world = Setup::witness("select: tail\nkeep: 1\nsleep:\n  turn_complete: 60000")
         .timeouts("hooks: 0.2")
         .world();
     let (_host, mut agent) = world.agent();
@@ -289,13 +289,9 @@ fn an_end_of_a_turn_that_does_not_return_is_given_up_before_the_next_selection()
         "{report:?}"
     );
     world.script.cut();
-    let begun = std::time::Instant::now();
     turn(&mut agent, "two");
-    assert!(
-        begun.elapsed() < std::time::Duration::from_millis(900),
-        "it goes on at once"
-    );
     let diary = world.diary();
+    assert_eq!(diary.count("turn_complete over"), 0, "it goes on at once");
     assert_eq!(
         diary.count("select_context"),
         1,

@@ -9,9 +9,15 @@ use hermes::provider::FailureKind;
 use crate::script::Say;
 use crate::support::{Setup, World, listen, own_uids, talk, turn};
 
+/// That a call was not waited for is told by the call, which is still inside, and not by a clock: on a busy machine
+/// everything takes longer.
+fn is_inside(world: &World, slot: &str) -> bool {
+    world.diary().count(&format!("{slot} over")) == 0
+}
+
 /// Until the witness has written so many lines of a slot.
 fn wait_for(world: &World, slot: &str, count: usize) {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     while world.diary().count(slot) < count {
         assert!(Instant::now() < until, "no {slot}: {:#?}", world.diary());
         std::thread::sleep(Duration::from_millis(10));
@@ -22,7 +28,7 @@ fn wait_for(world: &World, slot: &str, count: usize) {
 // case: 34
 #[test]
 fn a_pass_that_is_late_is_given_up_and_its_result_is_void() {
-    let world = Setup::witness("tail: 1\nsleep:\n  compress: 3500")
+    let world = Setup::witness("tail: 1\nsleep:\n  compress: 8000")
         .compression("context_timeout_seconds: 1")
         .world();
     let (host, mut agent) = world.agent();
@@ -31,30 +37,20 @@ fn a_pass_that_is_late_is_given_up_and_its_result_is_void() {
     let rows = world.store().messages(&session, true).unwrap();
     let ids = own_uids(agent.messages());
     let counters = agent.status().state;
-    let begun = Instant::now();
     let outcome = agent.compress(None, &mut |_| {});
     let Outcome::Failed { reason } = outcome else {
         panic!("{outcome:?}");
     };
     assert!(reason.contains("given up"), "{reason}");
-    // Its second, and a second of grace.
-    assert!(
-        begun.elapsed() < Duration::from_millis(2800),
-        "{:?}",
-        begun.elapsed()
-    );
+    // After its second, and a second of grace.
+    assert!(is_inside(&world, "compress"));
     let warnings = agent.take_warnings();
     assert_eq!(warnings.len(), 1, "told once: {warnings:?}");
 
     // The conversation goes on at once, while the engine is still at work: no hook enters it.
-    let at = Instant::now();
     let report = turn(&mut agent, "go on");
     assert_eq!(report.outcome, TurnOutcome::Completed);
-    assert!(
-        at.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        at.elapsed()
-    );
+    assert!(is_inside(&world, "compress"));
     let inside = world.diary();
     assert_eq!(inside.count("select_context"), 4, "skipped");
     assert_eq!(inside.count("should_compress"), 4, "counts as no");
@@ -116,7 +112,7 @@ fn a_pass_that_is_late_is_given_up_and_its_result_is_void() {
 // case: 34
 #[test]
 fn an_overflow_while_a_late_pass_is_inside_neither_wipes_the_session_nor_ends_it() {
-    let world = Setup::witness("should: 700\ntail: 1\nsleep:\n  compress: 4000")
+    let world = Setup::witness("should: 700\ntail: 1\nsleep:\n  compress: 60000")
         .compression("context_timeout_seconds: 0.3")
         .world();
     let (_host, mut agent) = world.agent();
@@ -124,10 +120,9 @@ fn an_overflow_while_a_late_pass_is_inside_neither_wipes_the_session_nor_ends_it
     world.script.cut();
     world.script.prompt_tokens(Some(800));
     talk(&mut agent, 1, 20);
-    let begun = Instant::now();
     let (report, heard) = listen(&mut agent, "this one asks for a pass");
     assert_eq!(report.outcome, TurnOutcome::Completed);
-    assert!(begun.elapsed() < Duration::from_millis(2500));
+    assert!(is_inside(&world, "compress"));
     assert_eq!(heard.warnings.len(), 1, "{heard:?}");
     let (session, rows) = (agent.session_id().to_owned(), agent.messages().len());
     world.script.say([Say::Fail(FailureKind::Overflow {
@@ -152,12 +147,11 @@ fn an_overflow_while_a_late_pass_is_inside_neither_wipes_the_session_nor_ends_it
 // contract: PASS-4
 #[test]
 fn an_interrupt_ends_a_pass_at_once_and_the_turn_with_it() {
-    let world = Setup::witness("every: 3\ntail: 1\nsleep:\n  compress: 2500").world();
+    let world = Setup::witness("every: 3\ntail: 1\nsleep:\n  compress: 6000").world();
     let (_host, mut agent) = world.agent();
     talk(&mut agent, 2, 20);
     let before = own_uids(agent.messages());
     let interrupt = agent.interrupt();
-    let begun = Instant::now();
     let report = std::thread::scope(|scope| {
         scope.spawn(|| {
             wait_for(&world, "compress", 1);
@@ -167,11 +161,7 @@ fn an_interrupt_ends_a_pass_at_once_and_the_turn_with_it() {
     });
     assert_eq!(report.outcome, TurnOutcome::Interrupted, "{report:?}");
     assert_eq!(report.api_calls, 0);
-    assert!(
-        begun.elapsed() < Duration::from_millis(2000),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(is_inside(&world, "compress"));
     assert_eq!(own_uids(agent.messages())[..4], before);
     assert!(
         report.warnings.iter().all(|w| !w.contains("failed")),
@@ -188,21 +178,16 @@ fn an_interrupt_ends_a_pass_at_once_and_the_turn_with_it() {
 // contract: PASS-4
 #[test]
 fn quitting_does_not_wait_for_an_engine_that_hangs() {
-    let world = Setup::witness("tail: 1\nsleep:\n  compress: 6000")
+    let world = Setup::witness("tail: 1\nsleep:\n  compress: 60000")
         .compression("context_timeout_seconds: 0.2")
         .world();
     let (host, mut agent) = world.agent();
     talk(&mut agent, 3, 20);
     agent.compress(None, &mut |_| {});
-    let begun = Instant::now();
     let session = agent.session_id().to_owned();
     agent.close("done");
     drop(host);
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(is_inside(&world, "compress"));
     let row = world.store().session(&session).unwrap();
     assert_eq!(row.end_reason.as_deref(), Some("done"));
 }
@@ -210,24 +195,18 @@ fn quitting_does_not_wait_for_an_engine_that_hangs() {
 // contract: HOOK-2, PASS-10, SAFE-4
 #[test]
 fn a_call_that_does_not_return_costs_its_time_once() {
-    let world = Setup::witness("select: tail\nkeep: 1\nsleep:\n  select_context: 2500")
+    let world = Setup::witness("select: tail\nkeep: 1\nsleep:\n  select_context: 60000")
         .timeouts("hooks: 0.1")
         .world();
     let (_host, mut agent) = world.agent();
-    let begun = Instant::now();
     let report = turn(&mut agent, "one");
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
-    assert!(begun.elapsed() < Duration::from_millis(2000));
-    let begun = Instant::now();
     for text in ["two", "three"] {
         assert_eq!(turn(&mut agent, text).warnings.len(), 0);
     }
-    assert!(
-        begun.elapsed() < Duration::from_millis(800),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(is_inside(&world, "select_context"));
+    assert_eq!(world.diary().count("select_context"), 1, "then skipped");
     assert_eq!(agent.messages().len(), 6);
     world.check(&agent);
 }

@@ -232,7 +232,7 @@ fn whatever_a_tool_does_its_result_is_json_and_the_conversation_goes_on() {
 // contract: TOOL-3, PASS-10
 #[test]
 fn a_tool_that_hangs_is_given_up_and_others_are_refused_until_it_returns() {
-    let world = Setup::witness(&format!("tools: [{GREP}]\nsleep:\n  tool_call: 2500"))
+    let world = Setup::witness(&format!("tools: [{GREP}]\nsleep:\n  tool_call: 60000"))
         .timeouts("tool_call: 0.2\ncommand: 0.2")
         .world();
     let (_host, mut agent) = world.agent();
@@ -293,7 +293,7 @@ fn the_same_tools_in_the_same_order_are_there_on_every_path() {
 // contract: TOOL-4
 #[test]
 fn a_refresh_that_fails_takes_no_tool_away() {
-    let world = Setup::witness(&format!("{}\nsleep:\n  turn_complete: 2500", good()))
+    let world = Setup::witness(&format!("{}\nsleep:\n  turn_complete: 60000", good()))
         .timeouts("turn_complete: 0.1\npreflight: 0.1\nselect_context: 0.1")
         .window(None)
         .world();

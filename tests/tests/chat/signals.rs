@@ -142,21 +142,27 @@ fn json_is_printed_for_a_turn_that_was_stopped() {
     for signal in [Signal::INT, Signal::TERM] {
         let chat = Chat::new();
         chat.provider.default(stalling());
-        let child = chat.start(&["-q", "go", "--json"]);
-        assert!(chat.provider.wait_for_requests(1, PATIENCE));
-        std::thread::sleep(Duration::from_millis(400));
-        send(&child, signal);
-        let said = finish(child);
-        let value: Value =
-            serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
-        assert_eq!(value["outcome"], "interrupted");
-        assert!(
-            value["answer"]
-                .as_str()
-                .is_some_and(|text| text.starts_with("The")),
-            "{value}"
-        );
-        assert_eq!(said.code, Some(1));
+        // Nothing shows from outside that the text has arrived, and a busy machine takes its time: if it had not, once
+        // more and with more patience.
+        let mut pause = Duration::from_millis(400);
+        loop {
+            let before = chat.provider.requests().len();
+            let child = chat.start(&["-q", "go", "--json"]);
+            assert!(chat.provider.wait_for_requests(before + 1, PATIENCE));
+            std::thread::sleep(pause);
+            send(&child, signal);
+            let said = finish(child);
+            let value = value_of(&said);
+            assert_eq!(value["outcome"], "interrupted");
+            assert_eq!(said.code, Some(1));
+            let answer = value["answer"].as_str().expect("text");
+            if answer.starts_with("The") {
+                break;
+            }
+            assert_eq!(answer, "", "{value}");
+            pause *= 2;
+            assert!(pause < PATIENCE, "nothing of the answer ever arrives");
+        }
     }
 }
 
@@ -256,7 +262,7 @@ fn a_second_interrupt_leaves_though_an_engine_is_stuck() {
         send(&child, Signal::INT);
         let said = finish(child);
         assert!(
-            began.elapsed() < Duration::from_secs(12),
+            began.elapsed() < Duration::from_secs(50),
             "{slot}: {:?}: {said:?}",
             began.elapsed()
         );
@@ -280,6 +286,10 @@ fn an_answer_that_is_there_is_printed_though_the_engine_is_stuck_after_it() {
         for json in [true, false] {
             let chat = Chat::with_diary().variable("DIARY_SLOW", "turn_complete");
             chat.echo();
+            let config = chat.provider.config(128_000);
+            chat.home.config(&format!(
+                "{config}context:\n  engine: diary\n  timeouts:\n    hooks: 60\n"
+            ));
             let mut arguments = vec!["-q", "go"];
             arguments.extend(json.then_some("--json"));
             let child = chat.start(&arguments);
@@ -289,9 +299,9 @@ fn an_answer_that_is_there_is_printed_though_the_engine_is_stuck_after_it() {
             let began = Instant::now();
             send(&child, signal);
             let said = finish(child);
-            // The hook's own time is 10 s; the rest is what ending a process with a call inside takes.
+            // The hook takes two minutes, and may take one.
             assert!(
-                began.elapsed() < Duration::from_secs(9),
+                began.elapsed() < Duration::from_secs(50),
                 "{:?}: {said:?}",
                 began.elapsed()
             );

@@ -10,7 +10,7 @@ use hermes_tests::{Behaviour, FakeProvider, Home, compile_c, workspace};
 use serde_json::Value;
 
 /// How long anything here may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A home, a provider, and a folder to work in.
 pub(crate) struct Chat {
