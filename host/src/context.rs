@@ -114,7 +114,10 @@ enum Told {
     Blocked,
     NothingToAnswer,
     Skipped,
-    StandIn,
+    /// The built-in took a pass; the engine could have been asked, or not.
+    InPlace {
+        is_held_up: bool,
+    },
 }
 
 /// One request, ready to be sent.

@@ -126,7 +126,9 @@ impl Conversation {
         let outcome = self.automatic(engine, order, by, store).0;
         if by == By::BuiltIn && matches!(outcome, Outcome::Committed { .. }) {
             let name = engine.name();
-            let text = match engine.held_up() {
+            let held_up = engine.held_up();
+            let is_held_up = held_up.is_some();
+            let text = match held_up {
                 Some(why) => format!(
                     "the built-in engine compresses in the place of context engine '{name}': {why}. It does so until that returns; `/status` shows \
                      who manages the context, and a new start of the program tries '{name}' afresh"
@@ -136,7 +138,7 @@ impl Conversation {
                      '{name}' goes on serving"
                 ),
             };
-            self.tell_once(Told::StandIn, || text);
+            self.tell_once(Told::InPlace { is_held_up }, || text);
         }
         outcome
     }

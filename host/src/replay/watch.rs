@@ -90,6 +90,10 @@ impl<E: Engine> Engine for Watched<E> {
         self.engine.fallen_back()
     }
 
+    fn held_up(&self) -> Option<String> {
+        self.engine.held_up()
+    }
+
     fn state(&self) -> EngineState {
         self.engine.state()
     }

@@ -565,6 +565,13 @@ fn what_the_engine_cannot_make_fit_the_built_in_does_and_the_engine_goes_on_serv
     assert_eq!(report.outcome, TurnOutcome::Completed, "{report:?}");
     assert_eq!(report.compressions, 1);
     assert_eq!(agent.engine(), "witness");
+    let goes_on = |text: &&String| {
+        text.contains("has compressed in the place of context engine 'witness'")
+            && text.contains("goes on serving")
+    };
+    let told = report.warnings.iter().filter(goes_on).count();
+    assert_eq!(told, 1, "{:?}", report.warnings);
+    assert_eq!(agent.status().manager.engine, "witness");
     let diary = world.diary();
     assert_eq!(diary.count("compress"), 1, "its own pass came first");
     let start = diary.of("session_start").pop().unwrap();
