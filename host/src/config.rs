@@ -21,6 +21,7 @@ mod model;
 mod places;
 mod plugins;
 mod problem;
+mod providers;
 mod read;
 mod resolve;
 mod text;
@@ -35,6 +36,7 @@ pub use key::{KeyError, KeyPath};
 pub use model::{AuxiliaryCompression, Fallback, Model, Secret};
 pub use plugins::{PluginEntry, Plugins};
 pub use problem::{Problem, ProblemKind, Severity};
+pub use providers::NamedProvider;
 pub use timeouts::Timeouts;
 
 use load::{engine_name, parse, read_bounded};
@@ -77,6 +79,16 @@ const HOST_SECTIONS: &[&str] = &[
     "slack",
 ];
 
+/// The keys that say who is asked, and with whose key.
+const MODEL_PLACE: &[&str] = &[
+    "model",
+    "model.provider",
+    "model.base_url",
+    "model.api_key",
+    "model.api_key_env",
+    "model.key_env",
+];
+
 /// A configuration as it holds: the resolved tree, the typed sections, and what was wrong.
 #[derive(Clone)]
 pub struct Config {
@@ -86,11 +98,14 @@ pub struct Config {
     places: Places,
     problems: Vec<Problem>,
     broken: bool,
+    /// Nothing of the file could be used, and it may have said where a model is.
+    hides_model: bool,
     engine: String,
     compression: Compression,
     model: Model,
     auxiliary_compression: AuxiliaryCompression,
     fallback_providers: Vec<Fallback>,
+    providers: Vec<NamedProvider>,
     plugins: Plugins,
     timeouts: Timeouts,
     agent: AgentSection,
@@ -117,6 +132,7 @@ impl Config {
                             .hint("remove the link or create its target"),
                     );
                     config.broken = true;
+                    config.hides_model = true;
                 }
                 config
             }
@@ -132,8 +148,21 @@ impl Config {
     /// Takes the bytes of a file. `path` is only named in messages.
     pub fn from_text(text: &[u8], path: &Path) -> Self {
         match parse(text, path) {
-            Ok((root, places, problems)) => Self::build(root, places, path, problems),
-            Err(problem) => Self::unusable(*problem, path),
+            Ok((root, places, problems)) => {
+                let mut config = Self::build(root, places, path, problems);
+                // A list or a text where sections should be.
+                let of_nothing = |problem: &Problem| {
+                    problem.severity == Severity::Error && problem.key.is_none()
+                };
+                config.hides_model =
+                    config.problems.iter().any(of_nothing) && load::names_a_model(text);
+                config
+            }
+            Err(problem) => {
+                let mut config = Self::unusable(*problem, path);
+                config.hides_model = load::names_a_model(text);
+                config
+            }
         }
     }
 
@@ -155,6 +184,7 @@ impl Config {
     fn unusable(problem: Problem, path: &Path) -> Self {
         let mut config = Self::build(None, Places::default(), path, vec![problem]);
         config.broken = true;
+        config.hides_model = true;
         config
     }
 
@@ -170,6 +200,7 @@ impl Config {
         let model = Model::read(&mut reader);
         let auxiliary_compression = AuxiliaryCompression::read(&mut reader);
         let fallback_providers = model::read_fallbacks(&mut reader);
+        let providers = providers::read(&mut reader);
         let plugins = Plugins::read(&mut reader);
         let timeouts = Timeouts::read(&mut reader);
         let agent = AgentSection::read(&mut reader);
@@ -180,11 +211,13 @@ impl Config {
             places,
             problems,
             broken: false,
+            hides_model: false,
             engine,
             compression,
             model,
             auxiliary_compression,
             fallback_providers,
+            providers,
             plugins,
             timeouts,
             agent,
@@ -209,6 +242,21 @@ impl Config {
     /// True when nothing of the file could be used.
     pub fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// True when the file may say which model is to be asked, where, and with whose key, and it is not known what it
+    /// says: nothing of it could be used, or one of these values is none. Nobody else may be asked instead.
+    pub fn hides_model(&self) -> Option<&Problem> {
+        let misread = |problem: &&Problem| {
+            let key = problem.key.as_deref().unwrap_or_default();
+            matches!(problem.kind, ProblemKind::Shape | ProblemKind::Value)
+                && MODEL_PLACE.contains(&key)
+        };
+        let unread = |problem: &&Problem| problem.severity == Severity::Error;
+        if self.hides_model {
+            return self.problems.iter().find(unread);
+        }
+        self.problems.iter().find(misread)
     }
 
     /// The configured engine, exactly as written; `compressor` when that is absent, null, empty or no text (SEL-1).
@@ -257,6 +305,40 @@ impl Config {
     /// `fallback_providers`, in order.
     pub fn fallback_providers(&self) -> &[Fallback] {
         &self.fallback_providers
+    }
+
+    /// `providers` and `custom_providers`.
+    pub fn providers(&self) -> &[NamedProvider] {
+        &self.providers
+    }
+
+    /// The place that the user has given this name.
+    pub fn named_provider(&self, name: &str) -> Option<&NamedProvider> {
+        providers::named(&self.providers, name)
+    }
+
+    /// The place that the user has given a name and this address.
+    pub fn provider_at(&self, base_url: &str) -> Option<&NamedProvider> {
+        providers::at_address(&self.providers, base_url)
+    }
+
+    /// The window that the file gives a model of the main provider: `model.context_length` for `model.default`, and
+    /// for every model what its place in `providers` or `custom_providers` says of it.
+    pub fn window_of(&self, model: &str) -> Option<u64> {
+        let main = &self.model;
+        let place = match (&main.base_url, &main.provider) {
+            (Some(url), _) => self.provider_at(url),
+            (None, Some(name)) => self.named_provider(name),
+            (None, None) => None,
+        };
+        let default = main
+            .default
+            .as_deref()
+            .or_else(|| place.and_then(|place| place.model.as_deref()));
+        let own = main
+            .context_length
+            .filter(|_| default.is_none_or(|name| name.trim() == model));
+        own.or_else(|| place?.window_of(model))
     }
 
     /// The `plugins` section.

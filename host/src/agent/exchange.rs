@@ -81,7 +81,8 @@ impl Agent {
                 }
                 kind if kind.is_transient() => {
                     let Some(wait) = provider::retry::wait(tries.transient, &failure) else {
-                        return Err(tries.failed(failure.message));
+                        self.ask_another(&mut tries, failure, on)?;
+                        continue;
                     };
                     tries.transient += 1;
                     on(Event::Again {
@@ -100,9 +101,28 @@ impl Agent {
                         partial: tries.partial,
                     });
                 }
-                _ => return Err(tries.failed(failure.message)),
+                _ => self.ask_another(&mut tries, failure, on)?,
             }
         }
+    }
+
+    /// Nothing more comes of this model: another one is asked, if the configuration names one for such a failure.
+    fn ask_another(
+        &self,
+        tries: &mut Tries,
+        failure: Failure,
+        on: &mut Sink<'_>,
+    ) -> Result<(), NoAnswer> {
+        let Some(reason) = self.host.inner.provider.give_way(&failure) else {
+            return Err(std::mem::take(tries).failed(failure.message));
+        };
+        tracing::warn!(%reason, "another model is asked");
+        tries.transient = 0;
+        on(Event::Again {
+            reason: &reason,
+            wait: Duration::ZERO,
+        });
+        Ok(())
     }
 
     fn send(

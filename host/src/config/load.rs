@@ -21,6 +21,27 @@ pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a text that is no YAML has a line that would say which model is to be asked, or where.
+pub(crate) fn names_a_model(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    // UTF-16 has a NUL between its letters.
+    let text = text.replace('\0', "");
+    let says = |line: &str| {
+        let line = line.trim_start_matches(|c: char| " \t\u{feff}-?{\"'".contains(c));
+        [
+            "model",
+            "provider",
+            "base_url",
+            "api_key",
+            "key_env",
+            "custom_providers",
+        ]
+        .iter()
+        .any(|key| line.starts_with(key))
+    };
+    text.lines().any(says)
+}
+
 pub(crate) type Parsed = (Option<Mapping>, Places, Vec<Problem>);
 
 /// The resolved sections of a file, where they stand, and what was odd; or why nothing of it can be used.

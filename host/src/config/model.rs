@@ -52,6 +52,8 @@ pub struct Model {
 /// One entry of `fallback_providers`, or of a fallback chain.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fallback {
+    /// Where it stands in the file: `fallback_providers.0`.
+    pub key: String,
     /// The provider's name.
     pub provider: Option<String>,
     /// The model's name.
@@ -91,7 +93,7 @@ pub struct AuxiliaryCompression {
     pub fallback_chain: Vec<Fallback>,
 }
 
-const TOKENS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
+pub(super) const TOKENS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 
 impl Model {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Self {
@@ -179,6 +181,7 @@ fn fallback(reader: &mut Reader<'_>, at: &[String]) -> Fallback {
         reader.text(&key)
     };
     let mut found = Fallback {
+        key: at.join("."),
         provider: text("provider"),
         model: text("model"),
         base_url: text("base_url"),

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::models::window_of;
-use super::open::{Opened, Source, resolve};
+use super::open::{Opened, Source, resolve, stand_ins};
 use super::{Failure, FailureKind, Finish, Provider, Reply, RetryPolicy};
-use crate::config::{AuxiliaryCompression, Config, Fallback, HermesHome};
+use crate::config::{AuxiliaryCompression, Config, HermesHome};
 use crate::engine::Completer;
 use ask::{Ask, Clock};
 
@@ -93,39 +93,44 @@ impl ModelCompleter {
         let mut warnings = Vec::new();
         let mut chain = Vec::new();
         let cache = home.path().join("cache");
-        let main_window = config.model().context_length.filter(|_| {
-            let own = config.model().default.as_deref();
-            own.is_none_or(|name| name.trim() == main.model)
-        });
-        let mut open = |source: Source<'_>, window, extra: &Value, key: &str| match resolve(
-            &source,
-            &cache,
-            environment,
-        ) {
-            Ok(opened) => {
-                let mut candidate = Candidate::new(opened.provider, &opened.model, window);
-                if let Value::Object(extra) = extra {
-                    candidate.extra.clone_from(extra);
-                }
-                chain.push(candidate);
-            }
-            Err(no) => {
-                let no = no.to_string();
-                let first = no.lines().next().unwrap_or_default();
-                warnings.push(format!("{key} is not used: {first}"));
-            }
+        let main_window = config.window_of(&main.model);
+        let open_it = |source: Source<'_>| {
+            let mut source = source.placed(config)?;
+            source.model = source.model.or(Some(&main.model));
+            resolve(&source, &cache, environment)
         };
+        let mut open =
+            |source: Source<'_>, window: Option<u64>, extra: &Value, key: &str| match open_it(
+                source,
+            ) {
+                Ok(opened) => {
+                    let window = window.or_else(|| {
+                        let place = config.provider_at(&opened.base_url)?;
+                        place.window_of(&opened.model)
+                    });
+                    let mut candidate = Candidate::new(opened.provider, &opened.model, window);
+                    if let Value::Object(extra) = extra {
+                        candidate.extra.clone_from(extra);
+                    }
+                    chain.push(candidate);
+                }
+                Err(no) => {
+                    let no = no.to_string();
+                    let first = no.lines().next().unwrap_or_default();
+                    warnings.push(format!("{key} is not used: {first}"));
+                }
+            };
         let mut asks_main = false;
         match place_of(section) {
             Place::Main => asks_main = true,
             Place::Own => {
-                let source = source_of(section, &main.model);
+                let source = source_of(section);
                 let key = "auxiliary.compression";
                 open(source, section.context_length, &section.extra_body, key);
             }
         }
         for (number, fallback) in section.fallback_chain.iter().enumerate() {
-            let source = source_of_fallback(fallback, &main.model);
+            let source = stand_ins::source_of(fallback);
             let key = format!("auxiliary.compression.fallback_chain.{number}");
             open(source, fallback.context_length, &Value::Null, &key);
         }
@@ -299,25 +304,13 @@ fn named(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn source_of<'a>(section: &'a AuxiliaryCompression, main_model: &'a str) -> Source<'a> {
+fn source_of(section: &AuxiliaryCompression) -> Source<'_> {
     Source {
         provider: section.provider.as_deref().filter(|name| *name != "main"),
-        model: named(section.model.as_deref()).or(Some(main_model)),
+        model: named(section.model.as_deref()),
         base_url: section.base_url.as_deref(),
         api_key: section.api_key.as_ref(),
         api_key_env: section.api_key_env.as_deref(),
-        ..Source::default()
-    }
-}
-
-fn source_of_fallback<'a>(fallback: &'a Fallback, main_model: &'a str) -> Source<'a> {
-    Source {
-        provider: fallback.provider.as_deref(),
-        model: named(fallback.model.as_deref()).or(Some(main_model)),
-        base_url: fallback.base_url.as_deref(),
-        api_mode: fallback.api_mode.as_deref(),
-        api_key: fallback.api_key.as_ref(),
-        api_key_env: fallback.api_key_env.as_deref(),
         ..Source::default()
     }
 }

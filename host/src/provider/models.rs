@@ -26,7 +26,7 @@ pub struct Window {
 /// Who says how large a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowSource {
-    /// `model.context_length`.
+    /// `model.context_length`, or the model's own in `providers`.
     Config,
     /// The provider's list of its models.
     Provider,
@@ -36,17 +36,11 @@ pub enum WindowSource {
     Default,
 }
 
-/// The window of a model: what the configuration says of its own model, else what the provider says (which is asked at
+/// The window of a model: what the configuration says of it, else what the provider says (which is asked at
 /// most once, for three seconds at most), else what is known of models of such a name, else [`DEFAULT_WINDOW`].
 #[must_use]
 pub fn window(config: &Config, provider: &dyn Provider, model: &str) -> Window {
-    let own = config.model();
-    let configured = own.context_length.filter(|_| {
-        own.default
-            .as_deref()
-            .is_none_or(|name| name.trim() == model)
-    });
-    window_of(configured, provider, model)
+    window_of(config.window_of(model), provider, model)
 }
 
 /// [`window`] with the configured figure, if there is one, instead of the whole configuration.

@@ -195,6 +195,24 @@ pub(super) fn named(name: &str) -> Option<&'static Known> {
         .find(|known| known.names.iter().any(|own| own.eq_ignore_ascii_case(name)))
 }
 
+/// The name of a provider that a mistyped one resembles, among the known ones and `more`.
+pub(super) fn similar<'n>(name: &str, more: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let name = name.to_ascii_lowercase();
+    let all = PROVIDERS
+        .iter()
+        .flat_map(|known| known.names.iter().copied());
+    more.chain(all)
+        .map(|own| {
+            (
+                strsim::damerau_levenshtein(&name, &own.to_ascii_lowercase()),
+                own,
+            )
+        })
+        .filter(|(distance, own)| *distance <= 2 && *distance < own.len())
+        .min()
+        .map(|(_, own)| own)
+}
+
 /// The provider at this host, which may get that provider's key.
 pub(super) fn at_host(host: &str) -> Option<&'static Known> {
     PROVIDERS

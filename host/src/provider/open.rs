@@ -1,6 +1,7 @@
 //! From the configuration to a provider.
 
 mod place;
+pub(super) mod stand_ins;
 
 use std::fmt;
 use std::path::Path;
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use super::environment::Environment;
 use super::http::{AddressError, HttpTimeouts};
 use super::scripted::ScriptError;
-use super::{HttpOptions, HttpProvider, ModelCompleter, Provider, Scripted};
-use crate::config::{Config, HermesHome, Secret};
+use super::{HttpOptions, HttpProvider, ModelCompleter, Provider, Scripted, names};
+use crate::config::{Config, HermesHome, Problem, Secret};
 use crate::engine::Completer;
 use place::Place;
 
@@ -116,6 +117,15 @@ pub enum NoModel {
         /// The known name that it resembles.
         similar: Option<&'static str>,
     },
+    /// A place that the user has named has no address.
+    #[error("{0} has no base_url: `hermes config set {0}.base_url URL`")]
+    NoAddress(String),
+    /// The configuration says where the model is, and cannot be read.
+    #[error(
+        "{0}: so it is not known which model is asked, where, and with whose key, and no other one is asked instead\n\
+         correct the file; `hermes config check` says whether it can be read"
+    )]
+    Hidden(String),
     /// A dialect that is not spoken.
     #[error(
         "model.api_mode `{0}` is not spoken here; most servers have chat completions too: remove the key, or `hermes config set model.api_mode chat_completions`"
@@ -127,6 +137,17 @@ pub enum NoModel {
     /// The script of the dry run cannot be used.
     #[error(transparent)]
     Script(#[from] ScriptError),
+}
+
+impl NoModel {
+    fn hidden(problem: &Problem) -> Self {
+        let place = match (problem.line, problem.column) {
+            (Some(line), Some(column)) => format!(":{line}:{column}"),
+            _ => String::new(),
+        };
+        let what = problem.message.split(';').next().unwrap_or_default();
+        Self::Hidden(format!("{}{place}: {what}", problem.path.display()))
+    }
 }
 
 fn hint(similar: &Option<&'static str>) -> String {
@@ -187,20 +208,19 @@ fn open_with(
         source.base_url = wishes.base_url.as_deref();
         (source.api_key, source.api_key_env, source.api_mode) = (None, None, None);
     }
-    let listed = source.provider.and_then(|name| Listed::find(config, name));
-    if let (Some(listed), None) = (&listed, source.base_url) {
-        source.provider = Some("custom");
-        source.base_url = Some(&listed.base_url);
-        source.model = source.model.or(listed.model.as_deref());
-        if source.api_key.is_none() && source.api_key_env.is_none() {
-            source.api_key = listed.api_key.as_ref();
-            source.api_key_env = listed.api_key_env.as_deref();
-        }
+    let elsewhere = wishes.provider.is_some() || wishes.base_url.is_some();
+    if let Some(problem) = config.hides_model().filter(|_| !elsewhere) {
+        return Err(NoModel::hidden(problem));
     }
-    let mut opened = resolve(&source, &home.path().join("cache"), environment)?;
+    let source = source.placed(config)?;
+    let cache = home.path().join("cache");
+    let mut opened = resolve(&source, &cache, environment)?;
     let (completer, warnings) = ModelCompleter::of_config(config, home, &opened, environment);
     opened.completer = completer.map(|completer| Arc::new(completer) as Arc<dyn Completer>);
     opened.warnings = warnings;
+    if opened.provider_name != "scripted" && !elsewhere {
+        stand_ins::seat(config, &source, &cache, environment, &mut opened);
+    }
     if let ("scripted", Some(address)) = (opened.provider_name.as_str(), source.base_url)
         && address.contains("://")
     {
@@ -211,33 +231,33 @@ fn open_with(
     Ok(opened)
 }
 
-/// An entry of `custom_providers`: a place that the user has given a name.
-struct Listed {
-    base_url: String,
-    model: Option<String>,
-    api_key: Option<Secret>,
-    api_key_env: Option<String>,
-}
-
-impl Listed {
-    fn find(config: &Config, name: &str) -> Option<Self> {
-        let name = name.trim();
-        let name = name.strip_prefix("custom:").unwrap_or(name);
-        let list = config.get("custom_providers")?;
-        let mut entries = list.as_array()?.iter();
-        let entry = entries.find(|entry| {
-            let own = entry.get("name").and_then(serde_json::Value::as_str);
-            own.is_some_and(|own| own.trim().eq_ignore_ascii_case(name))
-        })?;
-        let text = |key| Some(entry.get(key)?.as_str()?.trim().to_owned());
-        Some(Self {
-            base_url: text("base_url").filter(|url| !url.is_empty())?,
-            model: text("model"),
-            api_key: text("api_key")
-                .filter(|key| !key.is_empty())
-                .map(Secret::new),
-            api_key_env: text("api_key_env").or_else(|| text("key_env")),
-        })
+impl<'s> Source<'s> {
+    /// With what the user has said once for the place that this leads to, in `providers` or `custom_providers`.
+    pub(super) fn placed(mut self, config: &'s Config) -> Result<Self, NoModel> {
+        let by_name = self.provider.and_then(|name| config.named_provider(name));
+        let by_name = by_name.filter(|place| match (self.base_url, &place.base_url) {
+            (Some(url), Some(own)) => own.trim_end_matches('/') == url.trim_end_matches('/'),
+            _ => true,
+        });
+        let Some(place) = by_name.or_else(|| self.base_url.and_then(|url| config.provider_at(url)))
+        else {
+            return Ok(self);
+        };
+        match (self.base_url, place.base_url.as_deref()) {
+            (None, Some(url)) => (self.provider, self.base_url) = (Some("custom"), Some(url)),
+            // Only the key of a provider whose address everybody knows.
+            (None, None) if self.provider.and_then(names::named).is_none() => {
+                return Err(NoModel::NoAddress(place.key.clone()));
+            }
+            _ => {}
+        }
+        self.model = self.model.or(place.model.as_deref());
+        self.api_mode = self.api_mode.or(place.api_mode.as_deref());
+        if self.api_key.is_none() && self.api_key_env.is_none() {
+            self.api_key = place.api_key.as_ref();
+            self.api_key_env = place.api_key_env.as_deref();
+        }
+        Ok(self)
     }
 }
 
@@ -266,7 +286,7 @@ pub(super) fn resolve(
         return scripted(script, model, source.max_tokens);
     }
     if let Some(mode) = expand("model.api_mode", source.api_mode)?
-        && !["auto", "openai", "chat", CHAT_COMPLETIONS].contains(&&*mode.to_ascii_lowercase())
+        && !is_spoken(&mode)
     {
         return Err(NoModel::Dialect(mode));
     }
@@ -306,6 +326,20 @@ pub(super) fn resolve(
         completer: None,
         warnings: Vec::new(),
     })
+}
+
+/// Whether a dialect is the one that is spoken.
+pub(super) fn is_spoken(mode: &str) -> bool {
+    let mode = mode.trim().to_ascii_lowercase();
+    [
+        "",
+        "auto",
+        "openai",
+        "chat",
+        "openai_chat",
+        CHAT_COMPLETIONS,
+    ]
+    .contains(&&*mode)
 }
 
 /// The script of a scripted provider; `None` if it is none, `Some("")` if it has none.

@@ -37,19 +37,7 @@ impl Place {
         if let Some(name) = provider
             && named.is_none()
         {
-            let all = names::PROVIDERS
-                .iter()
-                .flat_map(|known| known.names.iter().copied());
-            let similar = all
-                .map(|known| {
-                    (
-                        strsim::damerau_levenshtein(&name.to_ascii_lowercase(), known),
-                        known,
-                    )
-                })
-                .filter(|(distance, _)| *distance <= 2)
-                .min()
-                .map(|(_, known)| known);
+            let similar = names::similar(name, std::iter::empty());
             return Err(NoModel::UnknownProvider {
                 name: name.to_owned(),
                 similar,
