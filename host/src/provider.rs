@@ -6,6 +6,7 @@
 
 mod assemble;
 mod chain;
+mod check;
 mod classify;
 pub mod complete;
 mod environment;
@@ -20,6 +21,7 @@ pub mod scripted;
 mod sse;
 mod usage;
 
+pub use check::check;
 pub use complete::ModelCompleter;
 pub use http::{HttpOptions, HttpProvider};
 pub use models::{Window, WindowSource, window};

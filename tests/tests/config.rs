@@ -4,6 +4,8 @@
 mod command;
 #[path = "config/editing.rs"]
 mod editing;
+#[path = "config/page.rs"]
+mod page;
 #[path = "config/property.rs"]
 mod property;
 #[path = "config/reading.rs"]

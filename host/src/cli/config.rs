@@ -171,7 +171,9 @@ fn show_path(path: &Path, globals: &Globals) -> Result<Exit, CliError> {
 
 fn run_check(path: &Path, globals: &Globals, serves: Option<Serves<'_>>) -> Result<Exit, CliError> {
     let config = Config::from_file(path);
-    let problems = check(&config, serves);
+    let mut problems = check(&config, serves);
+    problems.extend(crate::provider::check(&config));
+    problems.sort_by_key(|problem| problem.line.unwrap_or(0));
     for problem in &problems {
         tell(problem);
     }

@@ -308,3 +308,113 @@ fn the_new_value_decides_whether_it_stands_in_quotes() {
         );
     }
 }
+
+#[test]
+fn check_names_places_of_models_that_are_none() {
+    let home = Home::with(
+        "model:\n  default: m\n  provider: opnrouter\n  context_length: -5\n  max_tokens: many\n  api_mode: codex_responses\n  baseUrl: http://h\n\
+         fallback_providers:\n- provider: custom\n  base_url: localhost:8080/v1\n- provider: lab\n- provider: labb\n  modle: x\n\
+         fallback_provider: {provider: x}\n\
+         providers:\n  lab: {base_url: 'http://'}\n  none: 5\n\
+         auxiliary:\n  compression: {base_url: ftp://h, provider: main, timeot: 3}\n\
+         agent: {max_turn: 3, verbose: true}\nplugin: {enabled: []}\n",
+    );
+    let ran = home.run(&["check"]);
+    assert_eq!(ran.code, Some(1));
+    let expected = [
+        (
+            3,
+            "model.provider is \"opnrouter\"",
+            "did you mean openrouter?",
+        ),
+        (4, "model.context_length is -5", "correct the value"),
+        (
+            5,
+            "model.max_tokens is the text \"many\"",
+            "correct the value",
+        ),
+        (
+            6,
+            "model.api_mode is \"codex_responses\"",
+            "chat_completions",
+        ),
+        (7, "model.baseUrl is no key", "did you mean base_url?"),
+        (
+            10,
+            "fallback_providers.0.base_url is \"localhost:8080/v1\"",
+            "write http://localhost:8080/v1",
+        ),
+        (
+            12,
+            "fallback_providers.2.provider is \"labb\"",
+            "did you mean lab?",
+        ),
+        (
+            13,
+            "fallback_providers.2.modle is no key",
+            "did you mean model?",
+        ),
+        (
+            14,
+            "fallback_provider is no key",
+            "did you mean fallback_providers?",
+        ),
+        (
+            16,
+            "providers.lab.base_url is \"http://\"",
+            "write an address",
+        ),
+        (17, "providers.none is", "indented below"),
+        (
+            19,
+            "auxiliary.compression.base_url is \"ftp://h\"",
+            "write an address",
+        ),
+        (
+            19,
+            "auxiliary.compression.timeot is no key",
+            "did you mean timeout?",
+        ),
+        (20, "agent.max_turn is no key", "did you mean max_turns?"),
+        (21, "plugin is no key", "did you mean plugins?"),
+    ];
+    for (line, what, todo) in expected {
+        let found = ran.err.lines().any(|told| {
+            told.starts_with("warning: ")
+                && told.contains(&format!("config.yaml:{line}:"))
+                && told.contains(what)
+                && told.contains(todo)
+        });
+        assert!(found, "{line} {what}: {}", ran.err);
+    }
+    assert_eq!(ran.err.lines().count(), expected.len(), "{}", ran.err);
+    let found = home.run(&["check", "--json"]).json();
+    let problems = found["problems"].as_array().expect("a list");
+    assert_eq!(problems.len(), expected.len());
+    for problem in problems {
+        assert!(
+            problem["line"].is_u64() && problem["key"].is_string() && problem["hint"] != "",
+            "{problem}"
+        );
+    }
+    let bad =
+        Home::with("model:\n  default: m\n  base_url: localhost:1/v1 # here\n  provider: mine\n");
+    assert!(
+        bad.run(&["check"])
+            .err
+            .contains("config.yaml:3:13: model.base_url"),
+        "{}",
+        bad.run(&["check"]).err
+    );
+
+    // All of this is as it should be, or the original's.
+    let good = Home::with(
+        "model:\n  default: m\n  provider: my-own\n  base_url: ${WHERE}/v1\n  openai_runtime: auto\n  aliases: {a: b}\n\
+         providers: {lab: {api: openai, url: 'http://lab:1/v1', models: {a: {context_length: 5}, b: {}}}, openrouter: {key_env: K}}\n\
+         custom_providers: [{name: old, base_url: 'https://h/v1', model: x, rate_limit_delay: 1}]\n\
+         fallback_model: {provider: custom:old, model: x}\nmodels: 3\ncompressor: {modle: 1}\n\
+         auxiliary: {compression: {provider: auto, api_key: ''}, vision: {provider: nobody}}\n",
+    );
+    let ran = good.run(&["check"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
