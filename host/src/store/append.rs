@@ -45,14 +45,8 @@ impl Store {
             let foreign = rows::live_ids_after(tx, session, mark.last_row).map_err(&failed)?;
             let stamped = stamp_batch(tx, session, turn).map_err(&failed)?;
             let mut stamper = Stamper::new(now);
-            let mut inserted = Inserted::default();
-            let mut row_ids = Vec::with_capacity(stamped.len());
-            for message in &stamped {
-                let (id, calls) =
-                    rows::insert(tx, session, message, &mut stamper, None).map_err(&failed)?;
-                inserted.count(id, calls);
-                row_ids.push(id);
-            }
+            let (row_ids, inserted) =
+                rows::insert_all(tx, session, &stamped, &mut stamper).map_err(&failed)?;
             add_counts(tx, session, inserted).map_err(&failed)?;
             Ok((stamped, row_ids, foreign, generation))
         })?;

@@ -3,15 +3,17 @@
 //! The columns that Hermes reads are filled the way it fills them. Plain messages can be rebuilt from
 //! them byte for byte; only where that is not so, or not cheap, does the row keep the exact text as well.
 
+mod raw;
+
 use std::borrow::Cow;
 
-use rusqlite::Row;
-use rusqlite::types::ValueRef;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::pyjson::dumps;
+
+pub(crate) use raw::{RawColumns, SELECT};
 
 /// What Hermes puts before content that is not plain text.
 pub(crate) const STRUCTURED: &str = "\0json:";
@@ -328,62 +330,6 @@ fn overlay(older: &str, now: &Columns<'_>) -> Option<String> {
         }
     }
     serde_json::to_string(&message).ok()
-}
-
-/// The columns that [`from_row`] reads, in its order.
-pub(crate) const SELECT: &str = "role, content, tool_call_id, tool_calls, tool_name, effect_disposition, finish_reason, reasoning, reasoning_content, reasoning_details, codex_reasoning_items, codex_message_items, platform_message_id, api_content, stored_json, observed, _compressed_summary";
-/// How many columns [`SELECT`] names.
-pub(crate) const SELECT_COUNT: usize = 17;
-
-/// Reads the columns of [`SELECT`], which begin at `first`.
-pub(crate) fn from_row<'r>(row: &'r Row<'_>, first: usize) -> rusqlite::Result<Columns<'r>> {
-    let text = |at: usize| -> rusqlite::Result<Option<Cow<'r, str>>> {
-        Ok(match row.get_ref(first + at)? {
-            ValueRef::Null => None,
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                Some(match std::str::from_utf8(bytes) {
-                    Ok(text) => Cow::Borrowed(text),
-                    Err(_) => String::from_utf8_lossy(bytes),
-                })
-            }
-            ValueRef::Integer(number) => Some(Cow::Owned(number.to_string())),
-            ValueRef::Real(number) => Some(Cow::Owned(number.to_string())),
-        })
-    };
-    let truthy = |at: usize| -> rusqlite::Result<bool> {
-        Ok(matches!(row.get_ref(first + at)?, ValueRef::Integer(number) if number != 0))
-    };
-    let stored_json = text(14)?;
-    if stored_json
-        .as_deref()
-        .is_some_and(|stored| stored.starts_with('{'))
-    {
-        // The text says it all; nothing else has to be fetched from the row.
-        return Ok(Columns {
-            stored_json,
-            ..Columns::default()
-        });
-    }
-    Ok(Columns {
-        role: text(0)?.unwrap_or(Cow::Borrowed("unknown")),
-        content: text(1)?,
-        tool_call_id: text(2)?,
-        tool_calls: text(3)?,
-        tool_name: text(4)?,
-        effect_disposition: text(5)?,
-        finish_reason: text(6)?,
-        reasoning: text(7)?,
-        reasoning_content: text(8)?,
-        reasoning_details: text(9)?,
-        codex_reasoning_items: text(10)?,
-        codex_message_items: text(11)?,
-        platform_message_id: text(12)?,
-        api_content: text(13)?,
-        stored_json,
-        observed: truthy(15)?,
-        summary: truthy(16)?,
-        ..Columns::default()
-    })
 }
 
 #[cfg(test)]

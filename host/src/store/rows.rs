@@ -1,6 +1,10 @@
 //! Rows of `messages`: writing one, reading a session's.
 
+mod insert;
 mod read;
+
+use std::sync::OnceLock;
+use std::thread;
 
 use hermes_message::{Message, Role};
 use rusqlite::{Connection, params};
@@ -8,7 +12,8 @@ use rusqlite::{Connection, params};
 use super::columns;
 use super::identity::{self, Pairing};
 
-pub(crate) use read::load;
+pub(crate) use insert::{Cell, NewRow, insert, insert_all, insert_made};
+pub(crate) use read::{load, load_paired};
 
 /// A message with the facts of its row.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +29,21 @@ pub struct StoredMessage {
     pub compacted: bool,
     /// The message itself.
     pub message: Message,
+}
+
+impl StoredMessage {
+    fn paired(self, pairing: &mut Pairing) -> Self {
+        Self {
+            message: pairing.next(self.message),
+            ..self
+        }
+    }
+}
+
+/// Whether two threads get further than one. Asked of the system once, as it reads files to know.
+pub(crate) fn has_second_processor() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
 }
 
 /// What inserting a batch did.
@@ -61,57 +81,6 @@ impl Stamper {
         self.now = self.now.max(stamp) + 1e-6;
         stamp
     }
-}
-
-const INSERT: &str = "INSERT INTO messages (session_id, role, content, tool_call_id, tool_calls, tool_name,
-    effect_disposition, timestamp, token_count, finish_reason, reasoning, reasoning_content, reasoning_details,
-    codex_reasoning_items, codex_message_items, platform_message_id, observed, active, compacted, api_content,
-    _compressed_summary, display_kind, display_metadata, message_uid, absorbed_message_uids, tool_call_uids,
-    tool_call_uid, stored_json, original_bytes, fts_pending)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 1, 0, ?18, ?19, ?20, ?21, ?22,
-    ?23, ?24, ?25, ?26, ?27, 1)";
-
-/// Writes a message as a new live row. Its identity is written as it is.
-pub(crate) fn insert(
-    conn: &Connection,
-    session: &str,
-    message: &Message,
-    stamper: &mut Stamper,
-    timestamp: Option<f64>,
-) -> rusqlite::Result<(i64, i64)> {
-    let columns = columns::fill(message.stored());
-    let identity = message.identity();
-    let timestamp = stamper.next(timestamp.or(columns.timestamp));
-    let id = conn.prepare_cached(INSERT)?.insert(params![
-        session,
-        columns.role,
-        columns.content,
-        columns.tool_call_id,
-        columns.tool_calls,
-        columns.tool_name,
-        columns.effect_disposition,
-        timestamp,
-        columns.token_count,
-        columns.finish_reason,
-        columns.reasoning,
-        columns.reasoning_content,
-        columns.reasoning_details,
-        columns.codex_reasoning_items,
-        columns.codex_message_items,
-        columns.platform_message_id,
-        columns.observed,
-        columns.api_content,
-        columns.summary.then_some(1),
-        columns.display_kind,
-        columns.display_metadata,
-        identity.uid.as_deref(),
-        identity::absorbed_column(identity),
-        identity::calls_column(identity),
-        identity.tool_call_uid.as_deref(),
-        columns.stored_json,
-        message.original(),
-    ])?;
-    Ok((id, columns.call_count))
 }
 
 /// Makes an existing row hold another version of its message. The row id stays, and so does the uid
@@ -206,6 +175,18 @@ pub(crate) fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
 
 /// The live rows of a session up to `last`, in order. Reads only an index.
 pub(crate) fn live_ids(conn: &Connection, session: &str, last: i64) -> rusqlite::Result<Vec<i64>> {
+    let (count, first, newest): (i64, Option<i64>, Option<i64>) = conn
+        .prepare_cached(
+            "SELECT count(*), min(id), max(id) FROM messages INDEXED BY idx_messages_session_active
+             WHERE session_id = ?1 AND active = 1",
+        )?
+        .query_row([session], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+    if let (Some(first), Some(newest)) = (first, newest)
+        && newest.checked_sub(first) == Some(count - 1)
+    {
+        // Without gaps, as most conversations are: no need to be told each of them.
+        return Ok((first..=newest.min(last)).collect());
+    }
     let mut ids: Vec<i64> = conn
         .prepare_cached(
             "SELECT id FROM messages INDEXED BY idx_messages_session_active WHERE session_id = ?1 AND active = 1",
@@ -271,15 +252,7 @@ pub(crate) fn recount(conn: &Connection, session: &str) -> rusqlite::Result<()> 
 
 /// Reads the live rows of a session and pairs results that an older program wrote without their call's uid.
 pub(crate) fn load_live(conn: &Connection, session: &str) -> rusqlite::Result<Vec<StoredMessage>> {
-    let rows = load(conn, &live_ids(conn, session, i64::MAX)?)?;
-    let mut pairing = Pairing::default();
-    Ok(rows
-        .into_iter()
-        .map(|row| StoredMessage {
-            message: pairing.next(row.message),
-            ..row
-        })
-        .collect())
+    load_paired(conn, &live_ids(conn, session, i64::MAX)?)
 }
 
 /// What was called since the session's last user turn, as far back as results may reach.

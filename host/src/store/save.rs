@@ -194,10 +194,10 @@ fn update(
     let foreign = rows::live_ids_after(tx, id, mark.last_row)?;
     let mut mark = mark.clone();
     let mut stamper = Stamper::new(now);
-    for message in stamp_batch(tx, id, new)? {
-        mark.advance(rows::insert(tx, id, &message, &mut stamper, None)?.0, &[]);
-        written.push(message);
-    }
+    let stamped = stamp_batch(tx, id, new)?;
+    let (ids, _) = rows::insert_all(tx, id, &stamped, &mut stamper)?;
+    mark.advance(ids.last().copied().unwrap_or(0), &[]);
+    written.extend(stamped);
     if !new.is_empty() {
         mark.advance(0, &foreign);
     }

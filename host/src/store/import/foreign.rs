@@ -66,9 +66,8 @@ pub(crate) fn write(
         now,
     )?;
     let mut stamper = Stamper::new(now);
-    for message in stamp_batch(tx, id, &dialogue.messages)? {
-        rows::insert(tx, id, &message, &mut stamper, None)?;
-    }
+    let stamped = stamp_batch(tx, id, &dialogue.messages)?;
+    rows::insert_all(tx, id, &stamped, &mut stamper)?;
     rows::recount(tx, id)?;
     Ok(dialogue.messages.len())
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
-use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params};
 use serde_json::value::RawValue;
 
@@ -11,8 +12,11 @@ use super::{Body, Candidate, text_of};
 use crate::store::columns::{self, STRUCTURED};
 use crate::store::error::StoreError;
 use crate::store::export::{FORMAT, VERSION};
-use crate::store::rows::{self, Stamper};
+use crate::store::rows::{self, Cell, NewRow, Stamper};
 use crate::store::{compact, identity};
+
+/// From so many bytes on a second thread is worth its start.
+const LONG: usize = 1 << 20;
 
 type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
 
@@ -47,20 +51,24 @@ pub(crate) fn is_native(content: &[u8]) -> bool {
 
 /// Reads all lines, or says which one is not usable.
 pub(crate) fn read(content: &[u8]) -> Result<Vec<Candidate<'_>>, StoreError> {
-    let mut out: Vec<Candidate<'_>> = Vec::new();
+    let lines: Vec<(usize, &[u8])> = content
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let candidates = side_by_side(&lines, content.len(), |(_, line)| {
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        read_line(text)
+    });
+    let mut out: Vec<Candidate<'_>> = Vec::with_capacity(lines.len());
     let mut seen = HashSet::new();
-    for (at, line) in content.split(|byte| *byte == b'\n').enumerate() {
-        let line_number = at + 1;
+    for ((at, _), candidate) in lines.iter().zip(candidates) {
         let refuse = |reason: String| StoreError::Import {
-            line: line_number,
+            line: at + 1,
             reason,
         };
-        let line = line.trim_ascii();
-        if line.is_empty() {
-            continue;
-        }
-        let text = std::str::from_utf8(line).map_err(|error| refuse(error.to_string()))?;
-        let candidate = read_line(text).map_err(refuse)?;
+        let candidate = candidate.map_err(refuse)?;
         if !seen.insert(candidate.id.clone()) {
             return Err(refuse(format!(
                 "session {:?} is in the file twice",
@@ -70,6 +78,42 @@ pub(crate) fn read(content: &[u8]) -> Result<Vec<Candidate<'_>>, StoreError> {
         out.push(candidate);
     }
     Ok(out)
+}
+
+/// What `read` makes of each line, in their order; by two threads where there is much to read.
+fn side_by_side<T: Sync, R: Send>(
+    lines: &[T],
+    bytes: usize,
+    read: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    if bytes < LONG || !rows::has_second_processor() {
+        return lines.iter().map(read).collect();
+    }
+    // Lines differ much in length, so each thread takes the next one when it is done with its last.
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut done = Vec::new();
+        while let Some((at, line)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            lines.get(at).map(|line| (at, line))
+        } {
+            done.push((at, read(line)));
+        }
+        done
+    };
+    let mut all = thread::scope(|scope| {
+        let helper = thread::Builder::new().spawn_scoped(scope, some);
+        let mut all = some();
+        match helper.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(others)) => all.extend(others),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // The system has no thread to give; everything was read here.
+            Err(_) => {}
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 fn read_line(text: &str) -> Result<Candidate<'_>, String> {
@@ -136,18 +180,19 @@ pub(crate) fn differs(tx: &Connection, id: &str, line: &Line<'_>) -> rusqlite::R
 }
 
 /// A column's value from its JSON.
-fn value(column: &str, raw: &str) -> Sql {
+fn value<'a>(column: &str, raw: &'a str) -> Cell<'a> {
+    let text = |text: String| Cell::Text(Cow::Owned(text));
     match (column, raw.as_bytes().first()) {
-        (_, Some(b'n') | None) => Sql::Null,
-        (_, Some(b't')) => Sql::Integer(1),
-        (_, Some(b'f')) => Sql::Integer(0),
-        (_, Some(b'"')) => Sql::Text(columns::string(raw).unwrap_or_default().into_owned()),
-        ("content", Some(b'[' | b'{')) => Sql::Text([STRUCTURED, &columns::python(raw)].concat()),
-        (_, Some(b'{')) if raw.starts_with("{\"hex\":") => Sql::Blob(unhex(raw)),
-        (_, Some(b'[' | b'{')) => Sql::Text(columns::python(raw).into_owned()),
+        (_, Some(b'n') | None) => Cell::Null,
+        (_, Some(b't')) => Cell::Integer(1),
+        (_, Some(b'f')) => Cell::Integer(0),
+        (_, Some(b'"')) => Cell::Text(columns::string(raw).unwrap_or_default()),
+        ("content", Some(b'[' | b'{')) => text([STRUCTURED, &columns::python(raw)].concat()),
+        (_, Some(b'{')) if raw.starts_with("{\"hex\":") => Cell::Blob(Cow::Owned(unhex(raw))),
+        (_, Some(b'[' | b'{')) => Cell::Text(columns::python(raw)),
         _ => match raw.parse::<i64>() {
-            Ok(number) => Sql::Integer(number),
-            Err(_) => raw.parse().map_or(Sql::Null, Sql::Real),
+            Ok(number) => Cell::Integer(number),
+            Err(_) => raw.parse().map_or(Cell::Null, Cell::Real),
         },
     }
 }
@@ -173,9 +218,9 @@ fn insert(
     tx: &Connection,
     table: &str,
     known: &HashSet<String>,
-    all: Vec<(&str, Sql)>,
+    all: Vec<(&str, Cell<'_>)>,
 ) -> rusqlite::Result<i64> {
-    let all: Vec<(&str, Sql)> = all
+    let all: Vec<(&str, Cell<'_>)> = all
         .into_iter()
         .filter(|(name, _)| known.contains(*name))
         .collect();
@@ -204,17 +249,9 @@ pub(crate) fn write(
     write_session(tx, id, parent, line, now)?;
     let known = known_columns(tx, "messages")?;
     let mut stamper = Stamper::new(now);
-    let mut ids = Vec::with_capacity(line.messages.len());
-    for message in &line.messages {
-        ids.push(write_message(
-            tx,
-            id,
-            message,
-            &known,
-            &mut stamper,
-            line.ours,
-        )?);
-    }
+    let (ids, _) = rows::insert_made(tx, &line.messages, |message| {
+        row_of(id, message, &known, &mut stamper, line.ours)
+    })?;
     write_passes(tx, id, line, &ids)?;
     rows::recount(tx, id)?;
     Ok(line.messages.len())
@@ -230,66 +267,61 @@ fn write_session(
     let known = known_columns(tx, "sessions")?;
     // Who owns a live channel or a hand-over is not a matter of history.
     let transient = ["handoff_state", "handoff_platform", "handoff_error"];
-    let mut all: Vec<(&str, Sql)> = line
+    let mut all: Vec<(&str, Cell<'_>)> = line
         .session
         .iter()
         .filter(|(name, _)| line.ours || !transient.contains(&&**name))
         .map(|(name, raw)| (&**name, value(name, raw)))
-        .filter(|(_, value)| *value != Sql::Null)
+        .filter(|(_, value)| *value != Cell::Null)
         .collect();
     all.retain(|(name, value)| *name != "title" || !title_taken(tx, value));
-    let mut add = |name: &'static str, value: Sql| {
+    let mut add = |name: &'static str, value: Cell<'static>| {
         if !all.iter().any(|(there, _)| *there == name) {
             all.push((name, value));
         }
     };
-    add("source", Sql::Text("import".to_owned()));
-    add("started_at", Sql::Real(now));
-    all.push(("id", Sql::Text(id.to_owned())));
+    add("source", Cell::Text("import".into()));
+    add("started_at", Cell::Real(now));
+    all.push(("id", Cell::Text(id.into())));
     if let Some(parent) = parent {
-        all.push(("parent_session_id", Sql::Text(parent.to_owned())));
+        all.push(("parent_session_id", Cell::Text(parent.into())));
     }
     insert(tx, "sessions", &known, all).map(|_| ())
 }
 
-fn title_taken(tx: &Connection, title: &Sql) -> bool {
+fn title_taken(tx: &Connection, title: &Cell<'_>) -> bool {
     tx.prepare_cached("SELECT 1 FROM sessions WHERE title = ?1")
         .is_ok_and(|mut s| s.exists([title]).unwrap_or(false))
 }
 
-fn write_message(
-    tx: &Connection,
-    session: &str,
-    message: &Members<'_>,
+/// A message's row from its columns.
+fn row_of<'a>(
+    session: &'a str,
+    message: &'a Members<'_>,
     known: &HashSet<String>,
     stamper: &mut Stamper,
     ours: bool,
-) -> rusqlite::Result<i64> {
-    let mut all: Vec<(&str, Sql)> = message
-        .iter()
-        .filter(|(name, _)| !matches!(&**name, "id" | "session_id" | "fts_pending"))
-        .map(|(name, raw)| (&**name, value(name, raw)))
-        .filter(|(_, value)| *value != Sql::Null)
-        .collect();
-    let missing = |all: &[(&str, Sql)], name: &str| !all.iter().any(|(there, _)| *there == name);
-    if missing(&all, "timestamp") || !ours {
-        let own = all
-            .iter()
-            .position(|(name, _)| *name == "timestamp")
-            .map(|at| all.remove(at).1);
-        let own = match own {
-            Some(Sql::Real(number)) => Some(number),
-            Some(Sql::Integer(number)) => i32::try_from(number).ok().map(f64::from),
+) -> NewRow<'a> {
+    let mut row = NewRow::empty(session);
+    for (name, raw) in message {
+        // Last comes the last of a repeated member, as always.
+        match (&**name, value(name, raw)) {
+            ("id" | "session_id" | "fts_pending", _) | (_, Cell::Null) => {}
+            (name, cell) => row.set(name, cell, known),
+        }
+    }
+    if !ours || *row.get("timestamp") == Cell::Null {
+        let own = match row.get("timestamp") {
+            Cell::Real(number) => Some(*number),
+            Cell::Integer(number) => i32::try_from(*number).ok().map(f64::from),
             _ => None,
         };
-        all.push(("timestamp", Sql::Real(stamper.next(own))));
+        row.set("timestamp", Cell::Real(stamper.next(own)), known);
     }
-    if missing(&all, "message_uid") {
-        all.push(("message_uid", Sql::Text(identity::mint())));
+    if *row.get("message_uid") == Cell::Null {
+        row.set("message_uid", Cell::Text(identity::mint().into()), known);
     }
-    all.push(("session_id", Sql::Text(session.to_owned())));
-    all.push(("fts_pending", Sql::Integer(1)));
-    insert(tx, "messages", known, all)
+    row
 }
 
 fn write_passes(tx: &Connection, id: &str, line: &Line<'_>, ids: &[i64]) -> rusqlite::Result<()> {

@@ -9,47 +9,63 @@ use std::thread;
 
 use hermes_message::Message;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::{CachedStatement, Connection, Row, Statement};
 
-use super::StoredMessage;
-use crate::store::columns::{self, SELECT, SELECT_COUNT};
-use crate::store::identity;
+use super::{StoredMessage, has_second_processor};
+use crate::store::columns::{self, RawColumns, SELECT};
+use crate::store::identity::{self, Pairing};
 
 /// Rows between two that are wanted are read along up to this distance: going on costs less than seeking.
 const NEAR: i64 = 4;
 /// From so many rows on a second thread is worth its start.
 const LONG: usize = 2048;
 /// Rows that are handed over together.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
+/// What their texts usually fit in.
+const BATCH_BYTES: usize = 64 << 10;
 /// Batches that may wait; more would only take memory.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// Where the message's own columns begin in the row that [`load`] reads.
 const FIRST: usize = 9;
-const _: () = assert!(SELECT_COUNT == 17);
 
 /// Reads rows by their ids, in the order given. Ids without a row are passed over.
 pub(crate) fn load(conn: &Connection, ids: &[i64]) -> rusqlite::Result<Vec<StoredMessage>> {
-    let mut statement = conn.prepare_cached(&format!(
-        "SELECT id, CAST(timestamp AS REAL), active, compacted, message_uid, absorbed_message_uids, tool_call_uids,
-           tool_call_uid, original_bytes, {SELECT} FROM messages WHERE id BETWEEN ?1 AND ?2 ORDER BY id"
-    ))?;
-    let alone = thread::available_parallelism().map_or(1, usize::from) < 2;
-    if ids.len() >= LONG
-        && !alone
-        && let Some(rows) = load_long(&mut statement, ids)?
-    {
-        return Ok(rows);
+    let mut statement = statement(conn)?;
+    if let Some(rows) = load_side_by_side(&mut statement, ids)? {
+        return Ok(rows.rows);
     }
     load_short(&mut statement, ids)
 }
 
+/// [`load`], with the results that an older program wrote without their call's uid paired with their calls.
+pub(crate) fn load_paired(conn: &Connection, ids: &[i64]) -> rusqlite::Result<Vec<StoredMessage>> {
+    let mut statement = statement(conn)?;
+    let rows = match load_side_by_side(&mut statement, ids)? {
+        Some(Loaded { rows, paired: true }) => return Ok(rows),
+        Some(Loaded { rows, .. }) => rows,
+        None => load_short(&mut statement, ids)?,
+    };
+    let mut pairing = Pairing::default();
+    Ok(rows
+        .into_iter()
+        .map(|row| row.paired(&mut pairing))
+        .collect())
+}
+
+fn statement(conn: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
+    conn.prepare_cached(&format!(
+        "SELECT id, timestamp, active, compacted, message_uid, absorbed_message_uids, tool_call_uids, tool_call_uid,
+           original_bytes, {SELECT} FROM messages WHERE id BETWEEN ?1 AND ?2 ORDER BY id"
+    ))
+}
+
 fn load_short(statement: &mut Statement<'_>, ids: &[i64]) -> rusqlite::Result<Vec<StoredMessage>> {
     let mut out = Vec::with_capacity(ids.len());
-    let mut text = String::new();
+    let (mut text, mut room) = (String::new(), String::new());
     each_row(statement, ids, |row| {
         text.clear();
-        let message = match RowText::read(row, &mut text)?.message(&text) {
+        let message = match RowText::read(row, &mut text)?.message(&text, &mut room) {
             Some(message) => message,
             None => read_with_care(row)?,
         };
@@ -80,37 +96,49 @@ fn each_row(
 }
 
 /// Some rows and the text that all their texts stand in.
-#[derive(Default)]
 struct Batch {
     text: String,
     rows: Vec<RowText>,
 }
 
-/// [`load`] with a second thread that parses; `None` where the system has no thread to give.
-fn load_long(
+impl Batch {
+    fn new() -> Self {
+        Self {
+            text: String::with_capacity(BATCH_BYTES),
+            rows: Vec::with_capacity(BATCH),
+        }
+    }
+}
+
+/// Rows, and whether results have the uids of their calls already.
+struct Loaded {
+    rows: Vec<StoredMessage>,
+    paired: bool,
+}
+
+/// Reads many rows with a second thread that makes messages of them; `None` where they are few, or the system has no
+/// second processor or thread to give.
+fn load_side_by_side(
     statement: &mut Statement<'_>,
     ids: &[i64],
-) -> rusqlite::Result<Option<Vec<StoredMessage>>> {
+) -> rusqlite::Result<Option<Loaded>> {
+    if ids.len() < LONG || !has_second_processor() {
+        return Ok(None);
+    }
     let (send, receive) = sync_channel::<Batch>(AHEAD);
-    let mut order = Vec::with_capacity(ids.len());
     let parsed = thread::scope(|scope| {
         let parser = thread::Builder::new()
             .name("hermes-parse".to_owned())
-            .spawn_scoped(scope, move || parse(&receive, ids.len()));
+            .spawn_scoped(scope, move || Parsed::of(&receive, ids.len()));
         let Ok(parser) = parser else {
             return Ok(None);
         };
-        let mut batch = Batch::default();
+        let mut batch = Batch::new();
         let read = each_row(statement, ids, |row| {
             batch.rows.push(RowText::read(row, &mut batch.text)?);
-            order.push(row.get(0)?);
             if batch.rows.len() == BATCH {
-                let next = Batch {
-                    text: String::with_capacity(batch.text.len() + batch.text.len() / 4),
-                    rows: Vec::with_capacity(BATCH),
-                };
                 // Nobody takes it only when the parser has panicked, which the join tells.
-                let _ = send.send(std::mem::replace(&mut batch, next));
+                let _ = send.send(std::mem::replace(&mut batch, Batch::new()));
             }
             Ok(())
         });
@@ -121,28 +149,47 @@ fn load_long(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })?;
-    let Some(parsed) = parsed else {
+    let Some(mut parsed) = parsed else {
         return Ok(None);
     };
-    let mut out = Vec::with_capacity(parsed.len());
-    for (message, id) in parsed.into_iter().zip(order) {
-        match message {
-            Some(message) => out.push(message),
-            None => each_row(statement, &[id], |row| {
-                out.push(read_with_care(row)?);
-                Ok(())
-            })?,
-        }
+    for (place, id) in &parsed.left_out {
+        each_row(statement, &[*id], |row| {
+            parsed.rows.insert(*place, read_with_care(row)?);
+            Ok(())
+        })?;
     }
-    Ok(Some(out))
+    Ok(Some(Loaded {
+        rows: parsed.rows,
+        paired: parsed.left_out.is_empty(),
+    }))
 }
 
-fn parse(batches: &Receiver<Batch>, count: usize) -> Vec<Option<StoredMessage>> {
-    let mut out = Vec::with_capacity(count);
-    for batch in batches {
-        out.extend(batch.rows.iter().map(|row| row.message(&batch.text)));
+/// What the second thread makes.
+struct Parsed {
+    rows: Vec<StoredMessage>,
+    /// The places and ids of rows that need a closer look, in their order.
+    left_out: Vec<(usize, i64)>,
+}
+
+impl Parsed {
+    fn of(batches: &Receiver<Batch>, count: usize) -> Self {
+        let mut rows: Vec<StoredMessage> = Vec::with_capacity(count);
+        let mut left_out = Vec::new();
+        let mut pairing = Pairing::default();
+        let mut room = String::new();
+        for batch in batches {
+            for row in &batch.rows {
+                match row.message(&batch.text, &mut room) {
+                    Some(message) if left_out.is_empty() => {
+                        rows.push(message.paired(&mut pairing));
+                    }
+                    Some(message) => rows.push(message),
+                    None => left_out.push((rows.len() + left_out.len(), row.row_id)),
+                }
+            }
+        }
+        Self { rows, left_out }
     }
-    out
 }
 
 /// A row as its texts, which stand somewhere in one text.
@@ -154,7 +201,7 @@ struct RowText {
     /// The four columns of the identity.
     identity: [Option<Range<usize>>; 4],
     /// The message; none where the bytes it came from have to be read again.
-    message: Option<Range<usize>>,
+    columns: Option<RawColumns>,
 }
 
 impl RowText {
@@ -167,31 +214,33 @@ impl RowText {
                 text.push_str(column);
             }
         }
-        let message = match row.get_ref(8)? {
+        let columns = match row.get_ref(8)? {
             ValueRef::Blob(_) => None,
-            _ => {
-                let start = text.len();
-                columns::restore(&columns::from_row(row, FIRST)?, text);
-                Some(start..text.len())
-            }
+            _ => Some(RawColumns::read(row, FIRST, text)?),
         };
         Ok(Self {
             row_id: row.get(0)?,
-            timestamp: row.get::<_, Option<f64>>(1)?.unwrap_or_default(),
+            timestamp: match row.get_ref(1)? {
+                ValueRef::Real(seconds) => seconds,
+                // The column turns every number into a float; what is none was written by hand.
+                _ => 0.0,
+            },
             active: row.get::<_, Option<i64>>(2)?.unwrap_or(1) != 0,
             compacted: row.get::<_, Option<i64>>(3)?.unwrap_or(0) != 0,
             identity,
-            message,
+            columns,
         })
     }
 
-    /// The message; `None` where the row needs a closer look.
-    fn message(&self, text: &str) -> Option<StoredMessage> {
+    /// The message; `None` where the row needs a closer look. `message` is room for its text.
+    fn message(&self, text: &str, message: &mut String) -> Option<StoredMessage> {
         let [uid, absorbed, calls, call] = &self.identity;
         let column = |range: &Option<Range<usize>>| range.clone().map(|range| &text[range]);
         let identity =
             identity::from_columns(column(uid), column(absorbed), column(calls), column(call));
-        let message = Message::with_identity(&text[self.message.clone()?], identity).ok()?;
+        message.clear();
+        columns::restore(&self.columns.as_ref()?.columns(text), message);
+        let message = Message::with_identity(message, identity).ok()?;
         Some(self.with(message))
     }
 
@@ -222,7 +271,9 @@ fn read_with_care(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
         ValueRef::Blob(original) => Message::parse_bytes(original).ok(),
         _ => None,
     };
-    let columns = columns::from_row(row, FIRST)?;
+    let mut texts = String::new();
+    let columns = RawColumns::read(row, FIRST, &mut texts)?;
+    let columns = columns.columns(&texts);
     let mut text = String::new();
     let message = original
         .map(|message| message.replaced_identity(identity()))
