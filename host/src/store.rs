@@ -214,6 +214,21 @@ impl Store {
         )
     }
 
+    /// [`Self::write`] for thousands of rows.
+    pub(crate) fn write_long<T>(
+        &self,
+        doing: &'static str,
+        body: impl FnMut(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        connection::write_long(
+            &mut *self.writer(doing)?,
+            &self.path,
+            &self.options,
+            doing,
+            body,
+        )
+    }
+
     pub(crate) fn read<T>(
         &self,
         doing: &'static str,

@@ -144,7 +144,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
 
 fn append(root: &Path) {
     let python = python();
-    let (mut ours, mut theirs, mut catch_up) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut busy) = (Vec::new(), Vec::new());
+    let (mut theirs, mut catch_up) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         let home = folder(root);
         let store = open(&home, Durability::Full);
@@ -157,11 +158,13 @@ fn append(root: &Path) {
             .unwrap();
         let mut mark = Mark::default();
         let turns: Vec<Vec<Message>> = (0..250).map(turn).collect();
+        let before = on_processor();
         let time = timed(|| {
             for mut turn in turns {
                 store.append("s", &mut turn, &mut mark).unwrap();
             }
         });
+        busy.push(rate(1000, on_processor().saturating_sub(before)));
         ours.push(rate(1000, time));
         catch_up.push(rate(
             1000,
@@ -182,10 +185,13 @@ fn append(root: &Path) {
             theirs.push(value["rows_per_second"].as_f64().unwrap());
         }
     }
-    for list in [&mut ours, &mut theirs, &mut catch_up] {
+    for list in [&mut ours, &mut busy, &mut theirs, &mut catch_up] {
         list.sort_by(f64::total_cmp);
     }
-    print!("append, turns of 4, synced: {:.0} rows/s", ours[1]);
+    print!(
+        "append, turns of 4, synced: {:.0} rows/s, {:.0} a second on the processor",
+        ours[1], busy[1]
+    );
     if theirs.len() == 3 {
         print!(
             "; the peer {:.0} rows/s; ratio {:.1}",

@@ -48,7 +48,7 @@ impl Store {
         let failed = self.failed(DOING);
         refuse_empty(result)?;
         let now = self.options.now();
-        self.write(DOING, |tx| {
+        self.write_long(DOING, |tx| {
             pass::fence(tx, lock, &failed)?;
             let session = lock.session.as_str();
             let work = || -> rusqlite::Result<Committed> {
@@ -100,7 +100,7 @@ impl Store {
         refuse_empty(result)?;
         let now = self.options.now();
         let child = new.id.map_or_else(|| session::new_id(now), str::to_owned);
-        self.write(DOING, |tx| {
+        self.write_long(DOING, |tx| {
             let parent = pass::fence(tx, lock, &failed)?;
             if session::get(tx, &child).map_err(&failed)?.is_some() {
                 return Err(StoreError::SessionExists { id: child.clone() });

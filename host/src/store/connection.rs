@@ -3,10 +3,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use super::error::StoreError;
 use super::options::{Durability, StoreOptions, Waiting};
+
+/// Pages in the log from which on a commit moves them into the file.
+const LOG: u32 = 1000;
+/// The same for a write of thousands of rows, which is long enough without that: a later, smaller commit does it, most
+/// often that of the thread that makes rows searchable.
+const LOG_OF_LONG_WRITES: u32 = 8000;
+/// The memory for pages of the file, in KiB a connection. What does not fit is in the system's own cache.
+const CACHE: i64 = 8_000;
 
 /// What a failed statement means for the person at the terminal.
 pub(crate) fn classify(path: &Path, doing: &'static str, error: rusqlite::Error) -> StoreError {
@@ -139,9 +148,11 @@ fn connect(name: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     // Waiting is done in `retry`, where it can be bounded by time and talked about.
     conn.busy_timeout(Duration::ZERO)?;
     conn.set_prepared_statement_cache_capacity(96);
+    // Otherwise a plan may depend on a value that is bound, and the statement is prepared anew for each other value.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "temp_store", "memory")?;
-    conn.pragma_update(None, "cache_size", -32_000)?;
+    conn.pragma_update(None, "cache_size", -CACHE)?;
     Ok(conn)
 }
 
@@ -215,6 +226,24 @@ pub(crate) fn write<T>(
         tx.commit().map_err(|e| classify(path, doing, e))?;
         Ok(value)
     })
+}
+
+/// [`write`] for thousands of rows.
+pub(crate) fn write_long<T>(
+    conn: &mut Connection,
+    path: &Path,
+    options: &StoreOptions,
+    doing: &'static str,
+    body: impl FnMut(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let limit = |conn: &Connection, pages: u32| {
+        conn.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()))
+            .map_err(|e| classify(path, doing, e))
+    };
+    limit(conn, LOG_OF_LONG_WRITES)?;
+    let result = write(conn, path, options, doing, body);
+    limit(conn, LOG)?;
+    result
 }
 
 /// Runs `body` on one consistent picture of the file.

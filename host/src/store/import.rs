@@ -66,7 +66,8 @@ impl Store {
         for (done, candidate) in candidates.iter().enumerate() {
             progress("importing", u64::try_from(done).unwrap_or(0), total);
             let now = self.options.now();
-            let outcome = self.write(DOING, |tx| write_one(tx, candidate, now).map_err(&failed))?;
+            let outcome =
+                self.write_long(DOING, |tx| write_one(tx, candidate, now).map_err(&failed))?;
             match outcome {
                 Outcome::Written { messages, detached } => {
                     report.messages += messages;
