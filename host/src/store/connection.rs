@@ -14,8 +14,11 @@ const LOG: u32 = 1000;
 /// The same for a write of thousands of rows, which is long enough without that: a later, smaller commit does it, most
 /// often that of the thread that makes rows searchable.
 const LOG_OF_LONG_WRITES: u32 = 8000;
-/// The memory for pages of the file, in KiB a connection. What does not fit is in the system's own cache.
-const CACHE: i64 = 8_000;
+/// The memory for pages of the file, in KiB a connection: SQLite's own default. What does not fit is in the system's
+/// cache, a system call away; more of it here would only fill by and by in a long conversation.
+const CACHE: i64 = 2_000;
+/// The same for long writes, which otherwise put pages into the log more than once.
+const CACHE_OF_LONG_WRITES: i64 = 32_000;
 
 /// What a failed statement means for the person at the terminal.
 pub(crate) fn classify(path: &Path, doing: &'static str, error: rusqlite::Error) -> StoreError {
@@ -236,13 +239,14 @@ pub(crate) fn write_long<T>(
     doing: &'static str,
     body: impl FnMut(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let limit = |conn: &Connection, pages: u32| {
-        conn.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()))
+    let allow = |conn: &Connection, log: u32, cache: i64| {
+        conn.pragma_update_and_check(None, "wal_autocheckpoint", log, |_| Ok(()))
+            .and_then(|()| conn.pragma_update(None, "cache_size", -cache))
             .map_err(|e| classify(path, doing, e))
     };
-    limit(conn, LOG_OF_LONG_WRITES)?;
+    allow(conn, LOG_OF_LONG_WRITES, CACHE_OF_LONG_WRITES)?;
     let result = write(conn, path, options, doing, body);
-    limit(conn, LOG)?;
+    allow(conn, LOG, CACHE)?;
     result
 }
 
