@@ -3,7 +3,7 @@
 use hermes::context::Outcome;
 use hermes::store::ImportReport;
 use hermes_message::{Message, Role, build};
-use hermes_tests::workspace;
+use hermes_tests::input;
 use serde_json::{Value, json};
 
 use crate::support::{Setup, World, count_of, list_of, messages_of, talk, texts, tools_of, turn};
@@ -244,9 +244,7 @@ fn real_sessions_with_empty_answers_go_on() {
         "02_pi_large_session.openai.jsonl",
         "03_pi_two_compactions_interrupts.openai.jsonl",
     ] {
-        let path = workspace().join("../shared/inputs").join(name);
-        let Ok(bytes) = std::fs::read(&path) else {
-            println!("skipped: {} is not there", path.display());
+        let Some(bytes) = input(name) else {
             continue;
         };
         let world = Setup::engine("compressor").window(1_000_000).world();

@@ -5,26 +5,15 @@ use hermes_message::Message;
 use hermes_message::format;
 use hermes_message::repair::repair;
 use hermes_message::sequence::{Policy, check};
+use hermes_tests::inputs;
 
 use crate::support::{
-    SUMMARY, Scripted, assert_sound, compressed, inputs, newest_user, numbered, request, says,
-    tokens,
+    SUMMARY, Scripted, assert_sound, compressed, newest_user, numbered, request, says, tokens,
 };
 
 fn conversations() -> Vec<(String, Vec<Message>)> {
-    let Some(folder) = inputs() else {
-        return Vec::new();
-    };
     let mut found = Vec::new();
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    names.sort();
-    for path in names.into_iter().filter(|path| {
-        path.extension()
-            .is_some_and(|e| e == "json" || e == "jsonl")
-    }) {
+    for path in inputs() {
         let bytes = std::fs::read(&path).expect("readable");
         let file = format::read(&bytes).expect("a conversation file");
         let name = path

@@ -1,7 +1,5 @@
 //! Transcripts, helpers and checks that the tests share.
 
-use std::path::PathBuf;
-
 use hermes_compressor::Settings;
 use hermes_compressor::assemble::Step;
 use hermes_compressor::helper::{Ask, Class, Failure, Helper, Reply};
@@ -242,14 +240,4 @@ pub(crate) fn session(turns: usize) -> Vec<Message> {
         )));
     }
     numbered(messages)
-}
-
-/// The folder of real inputs, or `None` with a printed reason.
-pub(crate) fn inputs() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/inputs");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: the real inputs are not at {}", folder.display());
-    None
 }

@@ -1,7 +1,8 @@
 //! `hermes config get|set|path|check` as a person or a script calls it.
 
-use super::support::{Home, input};
+use super::support::Home;
 use hermes::config::{Config, check};
+use hermes_tests::input;
 use serde_json::json;
 use std::path::Path;
 

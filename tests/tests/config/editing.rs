@@ -1,8 +1,9 @@
 //! One value changes and nothing else does; or the file stays as it was.
 
-use super::support::{Home, input};
+use super::support::Home;
 use hermes::config::Config;
 use hermes::config::edit::{self, Outcome};
+use hermes_tests::input;
 use serde_json::json;
 use std::path::Path;
 

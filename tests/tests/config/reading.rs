@@ -1,7 +1,7 @@
 //! What the host understands of a configuration file.
 
-use super::support::input;
 use hermes::config::{Config, ProblemKind, Severity, TailMode};
+use hermes_tests::input;
 use serde_json::json;
 use std::path::Path;
 

@@ -1,58 +1,15 @@
-//! A home folder, the program, and the real files beside the workspace.
+//! A home folder with a configuration, and `hermes config` in it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-/// The real files that lie beside the workspace, when they do.
-pub(super) fn input(name: &str) -> Option<Vec<u8>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../shared/inputs")
-        .join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        println!("skipped: {} is not there", path.display());
-    }
-    bytes
-}
-
-/// The `hermes` program, built once. `cargo test` of this package alone builds no binary of another one.
-pub(super) fn hermes() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let output = Command::new(env!("CARGO"))
-            .args([
-                "build",
-                "-p",
-                "hermes",
-                "--bin",
-                "hermes",
-                "--message-format=json",
-            ])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let lines = String::from_utf8(output.stdout).expect("messages are UTF-8");
-        let mut executables = lines.lines().filter_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            message["executable"].as_str().map(PathBuf::from)
-        });
-        executables.next_back().expect("cargo names the program")
-    })
-}
 
 /// A home folder of its own for one test.
-pub(super) struct Home(tempfile::TempDir);
+pub(super) struct Home(hermes_tests::Home);
 
 impl Home {
     /// A home without a configuration.
     pub(super) fn empty() -> Self {
-        Self(tempfile::tempdir().expect("temporary folder"))
+        Self(hermes_tests::Home::new())
     }
 
     /// A home with this configuration.
@@ -62,7 +19,7 @@ impl Home {
         home
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> PathBuf {
         self.0.path()
     }
 
@@ -76,11 +33,8 @@ impl Home {
 
     /// `hermes config …` in this home.
     pub(super) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(hermes());
-        command
-            .arg("config")
-            .args(args)
-            .env("HERMES_HOME", self.path());
+        let mut command = self.0.command();
+        command.arg("config").args(args);
         command
     }
 

@@ -1,28 +1,9 @@
 //! Real recordings, if they lie beside the workspace.
 
-use std::path::PathBuf;
-
-use hermes_tests::Home;
+use hermes_tests::{Home, inputs};
 use serde_json::json;
 
 use super::{path, with_window};
-
-fn inputs() -> Vec<PathBuf> {
-    let folder = hermes_tests::workspace().join("../shared/inputs");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: {} is not there", folder.display());
-        return Vec::new();
-    };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|end| end == "json" || end == "jsonl")
-        })
-        .collect();
-    files.sort();
-    files
-}
 
 // contract: PASS-6
 // case: 7, 62

@@ -1,10 +1,10 @@
 //! Reported faults, by their number.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hermes::store::{Mark, Query, Store, StoreError, StoreOptions};
 use hermes_message::{Message, flags, format};
+use hermes_tests::inputs;
 
 use crate::support::*;
 
@@ -238,23 +238,9 @@ fn undo_goes_over_a_compaction() {
 // case: 1, 3, 12, 62
 #[test]
 fn real_conversations_come_back_byte_for_byte() {
-    let inputs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/inputs");
-    let Ok(files) = std::fs::read_dir(&inputs) else {
-        println!(
-            "skipped: the recorded conversations are not in {}",
-            inputs.display()
-        );
-        return;
-    };
     let home = Home::new();
     let store = home.open();
-    for file in files.map(|file| file.unwrap().path()) {
-        if !file
-            .extension()
-            .is_some_and(|e| e == "json" || e == "jsonl")
-        {
-            continue;
-        }
+    for file in inputs() {
         let read = match format::read(&std::fs::read(&file).unwrap()) {
             Ok(read) => read,
             Err(error) => {
