@@ -7,7 +7,7 @@ use hermes::agent::{Agent, AgentOptions, Begin, Host};
 use serde_json::{Value, json};
 
 use crate::script::Say;
-use crate::support::{Setup, World, listen, options, own_uids, talk, turn, uids};
+use crate::support::{Setup, World, compact, listen, options, own_uids, talk, turn, uids};
 
 /// The calls that LIFE-1 puts in an order, in the order in which one instance got them.
 fn life(world: &World, instance: usize) -> Vec<String> {
@@ -103,13 +103,8 @@ fn a_new_session_is_end_then_reset_then_start_with_the_instance_and_its_budget_k
     let new = agent.session_id().to_owned();
     assert_ne!(old, new);
     let diary = world.diary();
-    let order: Vec<_> = diary
-        .0
-        .iter()
-        .map(|line| line["slot"].as_str().unwrap())
-        .collect();
     assert_eq!(
-        order,
+        diary.order(),
         [
             "session_end",
             "session_reset",
@@ -201,11 +196,7 @@ fn a_resumed_session_is_told_after_the_end_of_the_one_before() {
     talk(&mut agent, 2, 3);
     let first = agent.session_id().to_owned();
     world.script.cut();
-    let outcome = agent.compress(None, &mut |_| {});
-    assert!(
-        matches!(outcome, hermes::context::Outcome::Committed { .. }),
-        "{outcome:?}"
-    );
+    compact(&mut agent);
     let pass = world.diary().of("compress")[0]["pass_id"].clone();
     let left = own_uids(agent.messages());
     agent.new_session();
@@ -217,13 +208,8 @@ fn a_resumed_session_is_told_after_the_end_of_the_one_before() {
     agent.resume(&first[..first.len() - 1]).unwrap();
     assert_eq!(agent.session_id(), first);
     let diary = world.diary();
-    let order: Vec<_> = diary
-        .0
-        .iter()
-        .map(|line| line["slot"].as_str().unwrap())
-        .collect();
     assert_eq!(
-        order,
+        diary.order(),
         [
             "session_end",
             "session_reset",

@@ -8,7 +8,9 @@ use hermes_message::Role;
 use serde_json::{Value, json};
 
 use crate::script::Say;
-use crate::support::{Setup, World, jsons, listen, messages_of, own_uids, talk, turn, uids};
+use crate::support::{
+    Setup, World, compact, compress, jsons, listen, messages_of, own_uids, talk, turn, uids,
+};
 
 /// A world whose agent has had some turns.
 fn talked(setup: Setup, turns: usize) -> (World, hermes::agent::Host, Agent) {
@@ -24,14 +26,6 @@ fn talked(setup: Setup, turns: usize) -> (World, hermes::agent::Host, Agent) {
 fn this_thread() -> String {
     let link = std::fs::read_link("/proc/thread-self").expect("a thread");
     link.display().to_string()
-}
-
-fn compress(agent: &mut Agent) -> Outcome {
-    agent.compress(None, &mut |_| {})
-}
-
-fn committed(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Committed { .. })
 }
 
 // contract: PASS-9, UID-10, UID-2
@@ -96,7 +90,7 @@ fn each_trigger_asks_for_its_pass_and_says_which_it_is() {
     let (world, _host, mut agent) = talked(Setup::witness("tail: 1"), 3);
     let focus = "  the \"schema\"\nof 漢字 🎉 ";
     let outcome = agent.compress(Some(focus), &mut |_| {});
-    assert!(committed(&outcome), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
     let diary = world.diary();
     let pass = diary.of("compress")[0];
     assert_eq!(
@@ -126,14 +120,9 @@ fn a_commit_is_the_store_then_committed_then_the_boundary() {
     let (world, _host, mut agent) =
         talked(Setup::witness("compress: own_uid\nhead: 2\ntail: 2"), 4);
     let (session, before) = (agent.session_id().to_owned(), own_uids(agent.messages()));
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     let diary = world.diary();
-    let order: Vec<_> = diary
-        .0
-        .iter()
-        .map(|line| line["slot"].as_str().unwrap())
-        .collect();
-    assert_eq!(order, ["compress", "pass_result", "session_start"]);
+    assert_eq!(diary.order(), ["compress", "pass_result", "session_start"]);
     let [pass, told, start] = &diary.0[..] else {
         unreachable!()
     };
@@ -191,7 +180,7 @@ fn a_commit_is_the_store_then_committed_then_the_boundary() {
 fn without_a_timeout_a_pass_runs_on_the_conversations_thread() {
     let setup = Setup::witness("tail: 1").compression("context_timeout_seconds: 0");
     let (world, _host, mut agent) = talked(setup, 3);
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     let here = this_thread();
     assert_eq!(world.diary().of("compress")[0]["thread"], here);
     world.check(&agent);
@@ -352,7 +341,7 @@ fn an_edited_message_shows_when_the_pass_commits_and_keeps_its_uid() {
     let (world, _host, mut agent) = talked(Setup::witness("compress: edit"), 3);
     let before = own_uids(agent.messages());
     let session = agent.session_id().to_owned();
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     assert_eq!(own_uids(agent.messages()), before);
     assert_eq!(agent.messages()[0].text(), "x");
     let diary = world.diary();
@@ -384,17 +373,12 @@ fn a_pass_may_go_on_in_another_session_and_the_engine_can_link_them() {
         Setup::witness("compress: own_uid\nhead: 2\ntail: 2").compression("in_place: false");
     let (world, host, mut agent) = talked(setup, 4);
     let (first, before) = (agent.session_id().to_owned(), own_uids(agent.messages()));
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     let second = agent.session_id().to_owned();
     assert_ne!(first, second);
     let diary = world.diary();
-    let order: Vec<_> = diary
-        .0
-        .iter()
-        .map(|line| line["slot"].as_str().unwrap())
-        .collect();
     assert_eq!(
-        order,
+        diary.order(),
         ["compress", "pass_result", "session_start"],
         "no end: the conversation goes on"
     );
@@ -421,7 +405,7 @@ fn a_pass_may_go_on_in_another_session_and_the_engine_can_link_them() {
     turn(&mut agent, "and on");
     turn(&mut agent, "and on");
     world.script.cut();
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     let third = agent.session_id().to_owned();
     let diary = world.diary();
     let start = diary.of("session_start").pop().unwrap();
@@ -468,7 +452,7 @@ fn a_rewind_leads_back_over_a_rotation() {
     let setup = Setup::witness("tail: 1").compression("in_place: false");
     let (world, _host, mut agent) = talked(setup, 3);
     let (first, before) = (agent.session_id().to_owned(), own_uids(agent.messages()));
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     assert_ne!(agent.session_id(), first);
     let rewound = agent.rewind(1).unwrap();
     assert_eq!(rewound.passes_undone, 1);
@@ -493,7 +477,7 @@ fn a_rewind_leads_back_over_a_rotation() {
 fn the_ids_of_passes_never_come_again() {
     let (world, _host, mut agent) = talked(Setup::witness("tail: 1"), 3);
     let first = agent.session_id().to_owned();
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     for _ in 0..2 {
         agent.new_session();
         agent.resume(&first).unwrap();
@@ -529,7 +513,7 @@ fn an_engine_that_is_blocked_says_why_once_and_a_forced_pass_goes_through() {
     assert!(warnings[0].contains("cooling down: 30 s") && warnings[0].contains("/compress"));
     assert_eq!(world.diary().count("compress"), 0);
     world.script.cut();
-    assert!(committed(&compress(&mut agent)));
+    compact(&mut agent);
     world.check(&agent);
 }
 

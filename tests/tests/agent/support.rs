@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hermes::agent::{Agent, AgentOptions, Begin, Event, Host, HostOptions, TurnReport};
 use hermes::config::HermesHome;
+use hermes::context::Outcome;
 use hermes::provider::Provider;
 use hermes::store::{FILE_NAME, Store, StoreOptions};
 use hermes_message::sequence::{self, Policy};
@@ -333,6 +334,18 @@ pub(crate) fn talk(agent: &mut Agent, turns: usize, words: usize) {
     }
 }
 
+/// A pass that somebody asks for.
+pub(crate) fn compress(agent: &mut Agent) -> Outcome {
+    agent.compress(None, &mut |_| {})
+}
+
+/// A pass that somebody asks for, and that has to be committed.
+#[track_caller]
+pub(crate) fn compact(agent: &mut Agent) {
+    let outcome = compress(agent);
+    assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
+}
+
 /// What the witness has written down.
 #[derive(Clone, Debug)]
 pub(crate) struct Diary(pub(crate) Vec<Value>);
@@ -348,6 +361,12 @@ impl Diary {
         lines
             .map(|line| line["slot"].as_str().expect("a slot"))
             .collect()
+    }
+
+    /// The slots in the order of their calls, those of all instances.
+    pub(crate) fn order(&self) -> Vec<&str> {
+        let slots = self.0.iter().map(|line| line["slot"].as_str());
+        slots.map(|slot| slot.expect("a slot")).collect()
     }
 
     /// The instances that agents have got, in order.
