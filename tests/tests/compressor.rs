@@ -1,5 +1,7 @@
 //! The built-in engine through its real vtable, and the algorithm behind it.
 
+#[path = "compressor/cuts.rs"]
+mod cuts;
 #[path = "compressor/identity.rs"]
 mod identity;
 #[path = "compressor/inputs.rs"]
@@ -8,6 +10,8 @@ mod inputs;
 mod interface;
 #[path = "compressor/oversize.rs"]
 mod oversize;
+#[path = "compressor/pauses.rs"]
+mod pauses;
 #[path = "compressor/property.rs"]
 mod property;
 #[path = "compressor/shape.rs"]

@@ -82,3 +82,10 @@ fn odd_settings_are_named_and_do_no_harm() {
             && warnings[0].contains("0.5")
     );
 }
+
+// contract: ENG-11, ENG-12
+#[test]
+fn it_has_no_tools_and_no_preflight_of_its_own() {
+    let engine = kit(8_192).create().expect("an engine");
+    assert!(engine.vtable().tool_call.is_none() && engine.vtable().preflight.is_none());
+}
