@@ -39,6 +39,26 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The usage of a call whose tokens the host has counted itself. `json` looks like a provider's object.
+    #[must_use]
+    pub fn counted(prompt: u64, completion: u64) -> Self {
+        let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        let (prompt, completion, total) = (
+            signed(prompt),
+            signed(completion),
+            signed(prompt.saturating_add(completion)),
+        );
+        Usage {
+            prompt_tokens: Some(prompt),
+            completion_tokens: Some(completion),
+            total_tokens: Some(total),
+            json: format!(
+                "{{\"prompt_tokens\":{prompt},\"completion_tokens\":{completion},\"total_tokens\":{total}}}"
+            ),
+            ..Usage::default()
+        }
+    }
+
     /// The figures by their names.
     #[must_use]
     pub fn buckets(&self) -> [(&'static str, Option<i64>); 8] {

@@ -163,7 +163,7 @@ impl<'a, E: Engine> Player<'a, E> {
         let completion = answer.map_or(0, |answer| {
             self.counter.messages(std::slice::from_ref(answer))
         });
-        let usage = usage(tokens, completion);
+        let usage = Usage::counted(tokens, completion);
         self.conversation
             .answered(&mut self.engine, &request, usage.clone());
         let spent = self.engine.take_spent();
@@ -360,24 +360,6 @@ impl<'a, E: Engine> Player<'a, E> {
         self.report.engine_us = Percentiles::of(self.engine_times);
         self.report.prefix_reuse = share(self.reuse.0, self.reuse.1);
         self.report
-    }
-}
-
-fn usage(prompt: u64, completion: u64) -> Usage {
-    let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
-    let (prompt, completion, total) = (
-        signed(prompt),
-        signed(completion),
-        signed(prompt.saturating_add(completion)),
-    );
-    Usage {
-        prompt_tokens: Some(prompt),
-        completion_tokens: Some(completion),
-        total_tokens: Some(total),
-        json: format!(
-            "{{\"prompt_tokens\":{prompt},\"completion_tokens\":{completion},\"total_tokens\":{total}}}"
-        ),
-        ..Usage::default()
     }
 }
 
