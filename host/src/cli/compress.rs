@@ -6,7 +6,7 @@ use hermes_message::{Message, format};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::engines::{Engines, Served, Wishes};
+use super::engines::{Engines, Served, Surroundings};
 use super::files::{self, NewFile};
 use super::{CliError, Exit, Globals, output, replay};
 use crate::config::BUILT_IN_ENGINE;
@@ -14,7 +14,6 @@ use crate::context::request::Frame;
 use crate::context::transcript::tokens;
 use crate::context::{Conversation, Engine, Outcome, Settings, checks};
 use crate::engine::StartReason;
-use crate::replay::Summarizer;
 use crate::replay::report::Fallback;
 
 /// Arguments of `hermes compress`.
@@ -29,9 +28,8 @@ pub struct CompressArgs {
     /// The engine [default: the configured one]
     #[arg(long, value_name = "NAME")]
     engine: Option<String>,
-    /// The model's window in tokens [default: model.context_length, else 128000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    context_length: Option<u64>,
+    #[command(flatten)]
+    around: Surroundings,
     /// How many tokens the whole request has [default: the estimate]
     #[arg(long, value_name = "N")]
     current_tokens: Option<u64>,
@@ -44,13 +42,6 @@ pub struct CompressArgs {
     /// Messages at the end that stay as they are (built-in engine)
     #[arg(long, value_name = "N")]
     protect_last: Option<u32>,
-    /// The helper model: none, or a script of its answers
-    #[arg(
-        long,
-        value_name = "deterministic|scripted:FILE",
-        default_value = "deterministic"
-    )]
-    summarizer: Summarizer,
     /// Which conversation of a file with several, from 0
     #[arg(long, value_name = "N")]
     conversation: Option<usize>,
@@ -60,12 +51,7 @@ pub struct CompressArgs {
 pub fn run(args: CompressArgs, globals: &Globals) -> Result<Exit, CliError> {
     let file = files::read_conversations(&args.file)?;
     let index = which(&args, &file)?;
-    let engines = Engines::open(Wishes {
-        context_length: args.context_length,
-        model: None,
-        summarizer: args.summarizer.clone(),
-        overrides: overrides(&args),
-    })?;
+    let engines = Engines::open(&args.around, None, overrides(&args))?;
     let served = match &args.engine {
         Some(name) => engines.named(name)?,
         None => engines.configured()?,

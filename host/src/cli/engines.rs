@@ -33,29 +33,36 @@ pub struct Served {
     pub fallback: Option<Fallback>,
 }
 
-/// What the flags say.
-#[derive(Clone, Debug, Default)]
-pub struct Wishes {
-    /// `--context-length`.
-    pub context_length: Option<u64>,
-    /// `--model`.
-    pub model: Option<String>,
-    /// `--summarizer`.
-    pub summarizer: Summarizer,
-    /// Settings of the built-in that flags change.
-    pub overrides: Vec<(&'static str, u64)>,
+/// What a recorded conversation is played in, instead of the model that it was held with.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Surroundings {
+    /// The model's window in tokens [default: model.context_length, else 128000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    context_length: Option<u64>,
+    /// The helper model: none, or a script of its answers
+    #[arg(
+        long,
+        value_name = "deterministic|scripted:FILE",
+        default_value = "deterministic"
+    )]
+    summarizer: Summarizer,
 }
 
 impl Engines {
-    /// Reads the configuration; nothing of a plugin runs.
-    pub fn open(wishes: Wishes) -> Result<Self, CliError> {
+    /// Reads the configuration; nothing of a plugin runs. `model` is `--model`, `overrides` are the settings of the
+    /// built-in that flags change.
+    pub fn open(
+        around: &Surroundings,
+        model: Option<String>,
+        overrides: Vec<(&'static str, u64)>,
+    ) -> Result<Self, CliError> {
         output::keep_stdout();
         let home = HermesHome::from_env();
         let config = Config::load(&home);
         for problem in registry::problems(&config) {
             output::warning(problem);
         }
-        let script = match &wishes.summarizer {
+        let script = match &around.summarizer {
             Summarizer::Deterministic => None,
             Summarizer::Scripted(path) => {
                 let script =
@@ -64,12 +71,11 @@ impl Engines {
             }
         };
         let failed = |error: String| CliError::new("engine", error);
-        let context_length = wishes
+        let context_length = around
             .context_length
             .or(config.model().context_length)
             .unwrap_or(DEFAULT_CONTEXT_LENGTH);
-        let model = wishes
-            .model
+        let model = model
             .or_else(|| config.model().default.clone())
             .unwrap_or_else(|| "unknown".to_owned());
         // A trial leaves no trace in the user's folder, and finds none of an earlier one.
@@ -78,7 +84,7 @@ impl Engines {
         let registry = Registry::new(home, config, DataFolders::Scratch(scratch), context_length)
             .map_err(failed)?
             .with_completer(script.clone().map(|script| script as Arc<dyn Completer>))
-            .with_overrides(wishes.overrides);
+            .with_overrides(overrides);
         Ok(Engines {
             registry,
             script,

@@ -9,12 +9,12 @@ use hermes_message::{format, repair};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::value::RawValue;
 
-use super::engines::{Engines, Served, Wishes};
+use super::engines::{Engines, Served, Surroundings};
 use super::files::{self, NewFile};
 use super::{CliError, Exit, Globals, output};
 use crate::context::Settings;
 use crate::replay::report::{ConversationReport, EngineReport, RepairLine};
-use crate::replay::{Player, SentRequest, Summarizer, Tokens};
+use crate::replay::{Player, SentRequest, Tokens};
 
 /// Arguments of `hermes replay`.
 #[derive(Debug, clap::Args)]
@@ -25,22 +25,14 @@ pub struct ReplayArgs {
     /// An engine to replay with; several are shown side by side [default: the configured one]
     #[arg(long = "engine", value_name = "NAME")]
     engines: Vec<String>,
-    /// The model's window in tokens [default: model.context_length, else 128000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    context_length: Option<u64>,
+    #[command(flatten)]
+    around: Surroundings,
     /// The model's name, for requests and thresholds [default: model.default]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// How tokens are counted
     #[arg(long, value_enum, default_value = "estimate")]
     tokens: Tokens,
-    /// The helper model: none, or a script of its answers
-    #[arg(
-        long,
-        value_name = "deterministic|scripted:FILE",
-        default_value = "deterministic"
-    )]
-    summarizer: Summarizer,
     /// Write every final request body to this file, one a line
     #[arg(long, value_name = "OUT.jsonl")]
     requests: Option<PathBuf>,
@@ -57,12 +49,7 @@ struct Recording {
 /// Replays, and prints the report.
 pub fn run(args: ReplayArgs, globals: &Globals) -> Result<Exit, CliError> {
     let recordings = read(&args.files)?;
-    let engines = Engines::open(Wishes {
-        context_length: args.context_length,
-        model: args.model,
-        summarizer: args.summarizer,
-        overrides: Vec::new(),
-    })?;
+    let engines = Engines::open(&args.around, args.model, Vec::new())?;
     let explicit = !args.engines.is_empty();
     let served: Vec<Served> = if explicit {
         args.engines
