@@ -27,6 +27,7 @@ mod event;
 mod exchange;
 mod host;
 mod indexer;
+mod instead;
 mod interrupt;
 mod lifecycle;
 mod open_sessions;
@@ -56,6 +57,7 @@ use crate::context::request::Frame;
 use crate::context::{AgentEngine, Conversation, Engine, Settings};
 use crate::engine::StartReason;
 use crate::store::{Session, StoreError};
+use instead::Instead;
 use open_sessions::Held;
 use record::{Facts, Record};
 use toolbox::Toolbox;
@@ -170,8 +172,11 @@ pub struct Agent {
     toolbox: Toolbox,
     place: Place,
     interrupt: Interrupt,
+    /// The conversation's own model, and its window.
     model: String,
     window: u64,
+    /// Who is asked in its stead.
+    instead: Option<Instead>,
     options: AgentOptions,
     held: Option<Held>,
     turns: u32,
@@ -231,7 +236,8 @@ impl Agent {
         let model = options.model.clone().unwrap_or_else(|| inner.model.clone());
         let window = host.window(&model);
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let info = host.model_info(&model, window.tokens);
+        let instead = Instead::now(&inner.chain, 0, None);
+        let info = instead::info(&host, &model, window.tokens, instead.as_ref());
         let handle = host.engine_for_agent()?;
         let mut engine = inner.registry.agent_engine(handle, &info);
         let interrupt = Interrupt::default();
@@ -275,6 +281,7 @@ impl Agent {
             interrupt,
             model,
             window: window.tokens,
+            instead,
             held,
             turns: 0,
             begun: 0,
@@ -318,7 +325,7 @@ impl Agent {
             session_id: self.record.session().to_owned(),
             // A session can be resumed, and its passes go on being told apart.
             pass_prefix: format!("{}-{}-", self.id, self.begun),
-            context_length: self.window,
+            context_length: self.asked_window(),
             automatic: compression.enabled,
             max_attempts: u32::try_from(compression.max_attempts).unwrap_or(u32::MAX),
             root_session_id: root,
@@ -330,8 +337,8 @@ impl Agent {
     }
 
     fn frame(&self) -> Frame {
-        Frame::new(&self.model, self.toolbox.schemas())
-            .with_parameters(self.host.inner.provider.parameters())
+        Frame::new(self.asked_model(), self.toolbox.schemas())
+            .with_parameters(self.asked_provider().parameters())
     }
 
     /// A conversation object for the session at hand, with the engine's tools as they are now.

@@ -5,7 +5,7 @@
 //! wait before it is [`retry`]'s.
 
 mod assemble;
-mod chain;
+pub(crate) mod chain;
 mod check;
 mod classify;
 pub mod complete;
@@ -64,12 +64,6 @@ pub trait Provider: Send + Sync + fmt::Debug {
         on: &mut dyn FnMut(Delta<'_>),
     ) -> Result<Reply, Box<Failure>>;
 
-    /// A request has failed like this for good: whether another one will be asked from now on, and the sentence that
-    /// says so. The same request is worth sending again then.
-    fn give_way(&self, _failure: &Failure) -> Option<String> {
-        None
-    }
-
     /// The window of a model, if the provider says so; may ask it over the network, bounded in time.
     fn context_length(&self, model: &str) -> Option<u64>;
 }
@@ -127,8 +121,6 @@ pub struct Failure {
     pub partial: Option<Message>,
     /// What the failed request used, where the provider said so.
     pub usage: Option<Usage>,
-    /// Whose failure it is: 0 the main model, 1 the first that answers in its stead, and so on.
-    pub seat: usize,
 }
 
 /// The kinds of failure that are treated differently.
@@ -187,7 +179,6 @@ impl Failure {
             retry_after: None,
             partial: None,
             usage: None,
-            seat: 0,
         })
     }
 }

@@ -21,6 +21,8 @@ mod script;
 mod settings;
 #[path = "agent/sizes.rs"]
 mod sizes;
+#[path = "agent/stand_ins.rs"]
+mod stand_ins;
 #[path = "agent/support.rs"]
 mod support;
 #[path = "agent/taken_out.rs"]

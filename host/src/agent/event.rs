@@ -18,6 +18,19 @@ pub enum Event<'a> {
         /// How long is waited before.
         wait: Duration,
     },
+    /// The model has failed for good and another one is asked; what was shown of an answer under way is void.
+    Instead {
+        /// The model that was asked.
+        model: &'a str,
+        /// It is the conversation's own, not one that stood in for it.
+        is_main: bool,
+        /// What became of it.
+        reason: &'a str,
+        /// The model that is asked from now on.
+        other: &'a str,
+        /// Where that one is.
+        at: &'a str,
+    },
     /// A tool begins.
     ToolBegins {
         /// Its name.

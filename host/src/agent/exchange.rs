@@ -23,13 +23,15 @@ pub(super) struct NoAnswer {
 
 /// What has been tried for one request.
 #[derive(Default)]
-struct Tries {
+pub(super) struct Tries {
     /// Requests of these messages so far: engines choose anew for each (HOOK-7).
     attempt: u32,
     /// Failures that may pass by themselves.
-    transient: u32,
+    pub(super) transient: u32,
     /// Passes because it did not fit.
-    shrinks: u32,
+    pub(super) shrinks: u32,
+    /// Who has failed for good: 0 the main model, 1 the first stand-in, and so on.
+    pub(super) gave_way: Vec<usize>,
     /// The longest part of an answer that broke off.
     partial: Option<hermes_message::Message>,
 }
@@ -52,7 +54,8 @@ impl Agent {
             let result = self.send(&request, running, on);
             tries.attempt += 1;
             let failure = match result {
-                Ok(reply) => {
+                Ok(mut reply) => {
+                    reply.notes.extend(self.answers_instead());
                     let usage = reply.usage.clone();
                     let usage = usage.unwrap_or_else(|| estimated(&request, &reply));
                     running.add_usage(&usage);
@@ -75,13 +78,15 @@ impl Agent {
                 } => {
                     let most = self.learn_limit(*limit, *requested, *payload, request.tokens);
                     let tokens = requested.unwrap_or(request.tokens).max(most + 1);
-                    if !self.may_shrink(running, tokens, most, &mut tries, on) {
+                    if !self.ask_larger(&mut tries, &failure, tokens, on)
+                        && !self.may_shrink(running, tokens, most, &mut tries, on)
+                    {
                         return Err(self.exhausted(tries, &failure));
                     }
                 }
                 kind if kind.is_transient() => {
                     let Some(wait) = provider::retry::wait(tries.transient, &failure) else {
-                        self.ask_another(&mut tries, failure, on)?;
+                        self.ask_another(&mut tries, failure, request.tokens, on)?;
                         continue;
                     };
                     tries.transient += 1;
@@ -97,32 +102,13 @@ impl Agent {
                 FailureKind::Blocked => {
                     return Err(NoAnswer {
                         outcome: TurnOutcome::Blocked,
-                        error: Some(failure.message),
+                        error: Some(self.blamed(&failure)),
                         partial: tries.partial,
                     });
                 }
-                _ => self.ask_another(&mut tries, failure, on)?,
+                _ => self.ask_another(&mut tries, failure, request.tokens, on)?,
             }
         }
-    }
-
-    /// Nothing more comes of this model: another one is asked, if the configuration names one for such a failure.
-    fn ask_another(
-        &self,
-        tries: &mut Tries,
-        failure: Failure,
-        on: &mut Sink<'_>,
-    ) -> Result<(), NoAnswer> {
-        let Some(reason) = self.host.inner.provider.give_way(&failure) else {
-            return Err(std::mem::take(tries).failed(failure.message));
-        };
-        tracing::warn!(%reason, "another model is asked");
-        tries.transient = 0;
-        on(Event::Again {
-            reason: &reason,
-            wait: Duration::ZERO,
-        });
-        Ok(())
     }
 
     fn send(
@@ -131,7 +117,7 @@ impl Agent {
         running: &Running,
         on: &mut Sink<'_>,
     ) -> Result<Reply, Box<Failure>> {
-        self.host.inner.provider.send(
+        self.asked_provider().send(
             request.body.text(),
             &running.cancel,
             &mut |delta| match delta {
@@ -146,8 +132,8 @@ impl Agent {
     /// all the same: the provider knows better.
     fn fitting(&mut self, running: &mut Running, tries: &mut Tries, on: &mut Sink<'_>) -> Request {
         let mut request = self.conversation.request(&mut self.engine, tries.attempt);
-        while self.window > 0 && request.tokens > self.window && tries.shrinks < 2 {
-            let most = self.window;
+        let most = self.asked_window();
+        while most > 0 && request.tokens > most && tries.shrinks < 2 {
             if !self.may_shrink(running, request.tokens, most, tries, on) {
                 break;
             }
@@ -184,15 +170,9 @@ impl Agent {
     ) -> u64 {
         match limit {
             Some(limit) if limit > 0 && !payload => {
-                if self.window == 0 || limit < self.window {
-                    self.tell_later([format!(
-                        "the model takes {limit} tokens, not {}; `model.context_length: {limit}` says so from the start, for the model in model.default",
-                        self.window
-                    )]);
-                    self.window = limit;
-                    self.conversation.set_window(limit);
-                    let info = self.host.model_info(&self.model, limit);
-                    self.engine.handle.update_model(&info);
+                let window = self.asked_window();
+                if window == 0 || limit < window {
+                    self.narrow(limit);
                 }
                 limit
             }
@@ -207,7 +187,8 @@ impl Agent {
         } else {
             "compression is off (`compression.enabled`). `/compress` runs one pass, `/new` begins afresh"
         };
-        tries.failed(format!("{}; {why}", failure.message.trim_end_matches('.')))
+        let what = self.blamed(failure);
+        tries.failed(format!("{}; {why}", what.trim_end_matches('.')))
     }
 }
 
@@ -233,7 +214,7 @@ impl Tries {
         }
     }
 
-    fn failed(self, error: String) -> NoAnswer {
+    pub(super) fn failed(self, error: String) -> NoAnswer {
         NoAnswer {
             outcome: TurnOutcome::Failed,
             error: Some(error),

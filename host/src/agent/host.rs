@@ -9,6 +9,7 @@ use super::registry::{self, DataFolders, Registry};
 use super::{Agent, AgentError, AgentOptions, Begin};
 use crate::config::{BUILT_IN_ENGINE, Config, HermesHome};
 use crate::engine::{EngineHandle, ModelInfo, Selected};
+use crate::provider::chain::Chain;
 use crate::provider::{self, Provider};
 use crate::store::{FILE_NAME, Store, StoreOptions};
 
@@ -70,6 +71,8 @@ pub(super) struct Inner {
     pub(super) registry: Registry,
     selected: Selected,
     pub(super) provider: Arc<dyn Provider>,
+    /// Who answers when the provider does not.
+    pub(super) chain: Arc<Chain>,
     pub(super) model: String,
     pub(super) store: Option<Arc<Store>>,
     pub(super) open: OpenSessions,
@@ -118,6 +121,7 @@ impl Host {
             api_mode,
             max_tokens,
             warnings: of_models,
+            chain,
         } = opened;
         warnings.extend(of_models);
         let window = provider::window(&config, &*provider, &model);
@@ -158,6 +162,7 @@ impl Host {
                 registry,
                 selected,
                 provider,
+                chain,
                 model,
                 indexer: Indexer::new(store.as_ref()),
                 store,
@@ -243,10 +248,6 @@ impl Host {
     pub(super) fn window(&self, model: &str) -> provider::Window {
         let inner = &self.inner;
         provider::window(inner.registry.config(), &*inner.provider, model)
-    }
-
-    pub(super) fn model_info(&self, model: &str, window: u64) -> ModelInfo {
-        self.inner.registry.model_info(model, window)
     }
 
     /// Sessions of processes that were killed get their end now: the engine is told of each with its final messages.

@@ -126,13 +126,10 @@ impl Agent {
         model.clone_into(&mut self.model);
         self.window = window.tokens;
         self.record.facts_mut().model = self.model.clone();
-        let info = self.host.model_info(model, self.window);
-        self.engine.handle.update_model(&info);
-        let warnings = self.toolbox.refresh(&mut self.engine);
-        self.tell_later(warnings);
-        let frame = self.frame();
-        self.conversation.switch_model(frame, self.window);
-        self.gather_warnings();
+        // Nobody answers in the stead of a model that has not been asked yet.
+        self.host.inner.chain.forgive_main();
+        self.instead = None;
+        self.tell_model();
     }
 
     /// The end: `on_session_end` with the real final messages, once, and the session's row is closed with `reason`.

@@ -126,6 +126,7 @@ impl Agent {
         if self.record.is_stale() {
             self.adopt();
         }
+        self.follow_model();
         let focus = focus.map(str::trim).filter(|focus| !focus.is_empty());
         let focus = focus.map(str::to_owned);
         // The interrupt watches this as it watches a turn.

@@ -149,24 +149,32 @@ impl Registry {
         )
     }
 
-    /// What an engine is told of a model with this window.
+    /// What an engine is told of a model of the main provider with this window.
     #[must_use]
     pub fn model_info(&self, model: &str, context_length: u64) -> ModelInfo {
+        self.model_info_of(ModelInfo {
+            model: model.to_owned(),
+            context_length,
+            ..self.model.clone()
+        })
+    }
+
+    /// What an engine is told of a model, wherever it is: `model` with what the configuration says of it.
+    #[must_use]
+    pub fn model_info_of(&self, model: ModelInfo) -> ModelInfo {
         let thresholds = &self.config.compression().model_thresholds;
         ModelInfo {
-            threshold_percent: resolve_model_threshold(thresholds, model, &self.model.provider),
+            threshold_percent: resolve_model_threshold(thresholds, &model.model, &model.provider),
             model_thresholds: if thresholds.is_empty() {
                 String::new()
             } else {
                 serde_json::Value::Object(thresholds.clone()).to_string()
             },
-            model: model.to_owned(),
-            context_length,
             helper_context_length: self
                 .completer
                 .as_ref()
                 .map_or(0, |completer| completer.context_length()),
-            ..self.model.clone()
+            ..model
         }
     }
 

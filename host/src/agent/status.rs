@@ -16,8 +16,10 @@ pub struct AgentStatus {
     pub fallback: Option<(String, String)>,
     /// Who keeps the context within the window.
     pub manager: Manager,
-    /// The model.
+    /// The model that is asked.
     pub model: String,
+    /// The conversation's own model, if that one is asked in its stead.
+    pub in_place_of: Option<String>,
     /// Its window in tokens.
     pub context_length: u64,
     /// The best figure for the next request, in tokens.
@@ -51,8 +53,9 @@ impl Agent {
             engine: self.engine.name().to_owned(),
             fallback: self.engine.fallen_back(),
             manager: self.manager(),
-            model: self.model.clone(),
-            context_length: self.window,
+            model: self.asked_model().to_owned(),
+            in_place_of: self.instead.is_some().then(|| self.model.clone()),
+            context_length: self.asked_window(),
             tokens: self.conversation.next_tokens(),
             state: self.engine.state(),
             messages: self.conversation.transcript().len(),

@@ -71,6 +71,7 @@ impl Agent {
             };
         }
         self.sync_tools();
+        self.follow_model();
         self.compact_after_pause(running, on);
         self.write(running, vec![build::user(text)], on);
         if self.record.is_stale() {
@@ -79,6 +80,7 @@ impl Agent {
         let most = self.host.config().agent().max_turns;
         let mut trigger = Trigger::Preflight;
         for _ in 0..most {
+            self.follow_model();
             self.prepare(running, trigger, on);
             trigger = Trigger::Tools;
             match self.exchange(running, on) {

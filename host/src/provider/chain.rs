@@ -1,105 +1,173 @@
-//! The main model, and those of `fallback_providers` that answer in its stead.
+//! Those of `fallback_providers` that answer in the main model's stead.
 //!
-//! The main model is asked first, and tried again as often as any. When it has failed for good ([`Provider::give_way`])
-//! the next one is asked, for a while, so that not every request waits for a server that is down; then the main model
-//! has its turn again. Each answer of another one says whose it is.
+//! The main model is asked first, and tried again as often as any. When it has failed for good ([`Chain::give_way`])
+//! somebody else is asked, and it is left alone for a while, so that not every request waits for a server that is
+//! down; then it has its turn again. The chain only knows who has failed; each conversation keeps whom it asks, because
+//! requests are made for one model: its name, its members, and a length that it takes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use super::models::{Window, window_of};
+use super::{Failure, FailureKind, Provider, WindowSource};
+use crate::engine::ModelInfo;
 
-use super::{Cancel, Delta, Failure, FailureKind, Provider, Reply};
+/// How long a model is left alone after it has failed for good, unless `HERMES_FALLBACK_SECONDS` says otherwise.
+pub(super) const REST: Duration = Duration::from_secs(60);
 
-/// How long the main model is left alone after it has failed for good.
-const REST: Duration = Duration::from_secs(60);
+/// The main model among the numbers of those who may be asked.
+const MAIN: usize = 0;
 
-/// One model that may be asked.
+/// A model that may be asked in the main one's stead.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(crate) struct StandIn {
+    /// Its place in the list, from 1.
+    pub(super) number: usize,
+    /// The section that it comes from.
+    pub(super) key: String,
     pub(super) provider: Arc<dyn Provider>,
-    pub(super) model: String,
+    /// What an engine is told of it, apart from its window.
+    pub(super) info: ModelInfo,
+    /// The window that the configuration gives it.
+    pub(super) configured: Option<u64>,
+    /// Its window, once somebody has asked.
+    pub(super) window: Mutex<Option<Window>>,
 }
 
-/// The main model and its stand-ins, in order.
+impl StandIn {
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The section of the configuration.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn model(&self) -> &str {
+        &self.info.model
+    }
+
+    pub(crate) fn provider(&self) -> &dyn Provider {
+        &*self.provider
+    }
+
+    /// What an engine is told of it.
+    pub(crate) fn info(&self) -> ModelInfo {
+        ModelInfo {
+            context_length: self.window(),
+            ..self.info.clone()
+        }
+    }
+
+    /// Its window in tokens. The first time, its provider may be asked for it.
+    pub(crate) fn window(&self) -> u64 {
+        self.found().tokens
+    }
+
+    /// What there is to say about the window.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let found = self.found();
+        (found.source == WindowSource::Default).then(|| {
+            let (model, key, tokens) = (self.model(), &self.key, found.tokens);
+            format!("the window of {model} is not known, {tokens} tokens are assumed; `{key}.context_length` sets it")
+        })
+    }
+
+    /// Its provider takes less than was thought.
+    pub(crate) fn narrow(&self, tokens: u64) {
+        *self.lock() = Some(Window {
+            tokens,
+            source: WindowSource::Provider,
+            warning: None,
+        });
+    }
+
+    /// Whether a request of this size fits, as far as is known.
+    fn takes(&self, tokens: u64) -> bool {
+        let window = self.window();
+        window == 0 || tokens <= window
+    }
+
+    fn found(&self) -> Window {
+        self.lock()
+            .get_or_insert_with(|| window_of(self.configured, &*self.provider, self.model()))
+            .clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Window>> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in the list.
 #[derive(Debug)]
-pub(super) struct Chain {
-    main: Arc<dyn Provider>,
-    others: Vec<Seat>,
-    rest: Mutex<Option<Rest>>,
+pub(super) enum Seat {
+    Ready(Arc<StandIn>),
+    /// It cannot be asked before the user has set something: the sentence for the time when it would have been.
+    Unset(String),
 }
 
-/// The main model rests, and another one is asked.
+/// Who may be asked in the main model's stead, in order, and who has failed lately. Shared by all conversations.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    seats: Vec<Seat>,
+    rest: Duration,
+    rests: Mutex<BTreeMap<usize, Rest>>,
+}
+
+/// Somebody has failed for good, and is left alone.
 #[derive(Clone, Debug)]
 struct Rest {
-    /// Its number, from 1.
-    seat: usize,
     until: Instant,
-    /// What became of the main model.
     why: String,
 }
 
-impl Chain {
-    pub(super) fn new(main: Arc<dyn Provider>, others: Vec<Seat>) -> Self {
-        Self {
-            main,
-            others,
-            rest: Mutex::new(None),
-        }
-    }
-
-    /// Who is asked now, if not the main model.
-    fn resting(&self) -> Option<(Rest, &Seat)> {
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        rest.take_if(|rest| rest.until <= Instant::now());
-        let rest = rest.clone()?;
-        let seat = self.others.get(rest.seat.checked_sub(1)?)?;
-        Some((rest, seat))
-    }
-
-    fn asked_instead(seat: &Seat, why: &str) -> String {
-        let (model, at) = (&seat.model, seat.provider.name());
-        format!("{why}; {model} at {at} is asked instead")
-    }
+/// Who is asked next.
+#[derive(Debug, Default)]
+pub(crate) struct Next {
+    pub(crate) stand_in: Option<Arc<StandIn>>,
+    /// Those who would have been asked before, if they could be: sentences for the user.
+    pub(crate) unset: Vec<String>,
 }
 
-impl Provider for Chain {
-    fn name(&self) -> &str {
-        self.main.name()
-    }
-
-    fn parameters(&self) -> &str {
-        self.main.parameters()
-    }
-
-    fn send(
-        &self,
-        body: &str,
-        cancel: &Cancel,
-        on: &mut dyn FnMut(Delta<'_>),
-    ) -> Result<Reply, Box<Failure>> {
-        let Some((rest, seat)) = self.resting() else {
-            return self.main.send(body, cancel, on);
-        };
-        let body = addressed(body, self.main.parameters(), seat);
-        match seat.provider.send(&body, cancel, on) {
-            Ok(mut reply) => {
-                let (model, at) = (&seat.model, seat.provider.name());
-                let note = format!("{}; this answer is by {model} at {at}", rest.why);
-                reply.notes.push(note);
-                Ok(reply)
-            }
-            Err(mut failure) => {
-                failure.seat = rest.seat;
-                if failure.kind != FailureKind::Cancelled {
-                    failure.message = format!("{}; and then {}", rest.why, failure.message);
-                }
-                Err(failure)
-            }
+impl Chain {
+    pub(super) fn new(seats: Vec<Seat>, rest: Duration) -> Self {
+        Self {
+            seats,
+            rest,
+            rests: Mutex::default(),
         }
     }
 
-    fn give_way(&self, failure: &Failure) -> Option<String> {
+    /// Who is asked for a request of this size, and what became of the main model; `None`: the main model is asked.
+    /// Whoever is asked already, goes on as long as that works.
+    pub(crate) fn now(
+        &self,
+        tokens: u64,
+        current: Option<&StandIn>,
+    ) -> Option<(Arc<StandIn>, String)> {
+        let resting = self.resting();
+        let why = resting.get(&MAIN)?.why.clone();
+        let awake = |stand_in: &&Arc<StandIn>| !resting.contains_key(&stand_in.number);
+        let still = current
+            .and_then(|current| self.ready().find(|other| other.number == current.number))
+            .filter(awake)
+            .filter(|current| current.takes(tokens));
+        let stand_in = still.or_else(|| best(self.ready().filter(awake), tokens))?;
+        Some((Arc::clone(stand_in), why))
+    }
+
+    /// The one of this number (0: the main model) has failed for good: whom to ask for the request instead. `tried`
+    /// are those who have failed at this request.
+    pub(crate) fn give_way(
+        &self,
+        failed: usize,
+        failure: &Failure,
+        tried: &[usize],
+        tokens: u64,
+    ) -> Next {
         // A request that is refused, or an answer that is none, is not mended by asking somebody else.
         if !matches!(
             failure.kind,
@@ -110,92 +178,87 @@ impl Provider for Chain {
                 | FailureKind::Auth
                 | FailureKind::Quota
         ) {
-            return None;
+            return Next::default();
         }
-        let now = self.resting();
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((now, seat)) = now
-            && now.seat > failure.seat
-        {
-            // Another conversation has found out before.
-            return Some(Self::asked_instead(seat, &failure.message));
-        }
-        let Some(seat) = self.others.get(failure.seat) else {
+        let resting = self.resting();
+        let stand_in = best(
+            self.ready().filter(|other| {
+                other.number != failed
+                    && !tried.contains(&other.number)
+                    && !resting.contains_key(&other.number)
+            }),
+            tokens,
+        );
+        let mut rests = self.rests();
+        if stand_in.is_some() {
+            let rest = Rest {
+                until: Instant::now() + self.rest,
+                why: failure.message.clone(),
+            };
+            rests.insert(failed, rest);
+        } else {
             // Nobody is left: next time it begins with the main model again.
-            *rest = None;
-            return None;
-        };
-        let why = match rest.take() {
-            Some(rest) if failure.seat > 0 => rest.why,
-            _ => failure.message.clone(),
-        };
-        *rest = Some(Rest {
-            seat: failure.seat + 1,
-            until: Instant::now() + REST,
-            why,
+            rests.clear();
+        }
+        let before = stand_in.map_or(self.seats.len(), |chosen| chosen.number - 1);
+        let unset = self.seats[..before].iter().filter_map(|seat| match seat {
+            Seat::Unset(why) => Some(why.clone()),
+            Seat::Ready(_) => None,
         });
-        Some(Self::asked_instead(seat, &failure.message))
+        Next {
+            stand_in: stand_in.cloned(),
+            unset: unset.collect(),
+        }
     }
 
-    fn context_length(&self, model: &str) -> Option<u64> {
-        self.main.context_length(model)
+    /// A request of this size is too long for a stand-in: a later one that takes it.
+    pub(crate) fn larger(
+        &self,
+        than: &StandIn,
+        tried: &[usize],
+        tokens: u64,
+    ) -> Option<Arc<StandIn>> {
+        let resting = self.resting();
+        let mut later = self.ready().filter(|other| {
+            other.number > than.number
+                && !tried.contains(&other.number)
+                && !resting.contains_key(&other.number)
+        });
+        later.find(|other| other.takes(tokens)).cloned()
+    }
+
+    /// The user has chosen a model: it is asked, whatever became of the one before.
+    pub(crate) fn forgive_main(&self) {
+        self.rests().remove(&MAIN);
+    }
+
+    fn ready(&self) -> impl Iterator<Item = &Arc<StandIn>> {
+        self.seats.iter().filter_map(|seat| match seat {
+            Seat::Ready(stand_in) => Some(stand_in),
+            Seat::Unset(_) => None,
+        })
+    }
+
+    fn resting(&self) -> BTreeMap<usize, Rest> {
+        let mut rests = self.rests();
+        let now = Instant::now();
+        rests.retain(|_, rest| now < rest.until);
+        rests.clone()
+    }
+
+    fn rests(&self) -> MutexGuard<'_, BTreeMap<usize, Rest>> {
+        self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The body of a request to the main model, for another one: with its name, and its members at the end.
-fn addressed(body: &str, parameters: &str, seat: &Seat) -> String {
-    let name = Value::from(seat.model.as_str());
-    let own = seat.provider.parameters();
-    let rest = body.strip_suffix('}').unwrap_or(body);
-    let rest = rest.strip_suffix(parameters).unwrap_or(rest);
-    let rest = rest.trim_end_matches(',');
-    let comma = if own.is_empty() { "" } else { "," };
-    if let Some(behind) = rest.strip_prefix("{\"model\":") {
-        let mut names = serde_json::Deserializer::from_str(behind).into_iter::<String>();
-        if let Some(Ok(_)) = names.next() {
-            let behind = &behind[names.byte_offset()..];
-            return format!("{{\"model\":{name}{behind}{comma}{own}}}");
-        }
+/// The first who takes a request of this size. If nobody does, the first: a pass has to make it fit.
+fn best<'a>(
+    mut all: impl Iterator<Item = &'a Arc<StandIn>>,
+    tokens: u64,
+) -> Option<&'a Arc<StandIn>> {
+    let first = all.next()?;
+    if first.takes(tokens) {
+        return Some(first);
     }
-    // Not as conversations build it.
-    match serde_json::from_str::<Value>(body) {
-        Ok(Value::Object(mut members)) => {
-            members.insert("model".to_owned(), name);
-            Value::Object(members).to_string()
-        }
-        _ => body.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::{HttpOptions, HttpProvider};
-
-    #[test]
-    fn a_body_gets_another_name_and_other_members_at_its_end() {
-        let seat = |max_tokens| {
-            let mut options = HttpOptions::new("http://127.0.0.1:9/v1");
-            options.stream = false;
-            options.max_tokens = max_tokens;
-            Seat {
-                provider: Arc::new(HttpProvider::new(options).expect("a provider")),
-                model: "b\"2".to_owned(),
-            }
-        };
-        let body = r#"{"model":"a\"1","messages":[{"content":"{\"model\":\"x\""}],"stream":true}"#;
-        assert_eq!(
-            addressed(body, "\"stream\":true", &seat(Some(5))),
-            r#"{"model":"b\"2","messages":[{"content":"{\"model\":\"x\""}],"max_tokens":5}"#
-        );
-        assert_eq!(
-            addressed(r#"{"model":"a","messages":[]}"#, "", &seat(None)),
-            r#"{"model":"b\"2","messages":[]}"#
-        );
-        assert_eq!(
-            addressed(r#"{"messages":[],"model":"a"}"#, "", &seat(None)),
-            r#"{"messages":[],"model":"b\"2"}"#
-        );
-        assert_eq!(addressed("no JSON", "", &seat(None)), "no JSON");
-    }
+    Some(all.find(|other| other.takes(tokens)).unwrap_or(first))
 }

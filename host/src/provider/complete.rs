@@ -115,9 +115,8 @@ impl ModelCompleter {
                     chain.push(candidate);
                 }
                 Err(no) => {
-                    let no = no.to_string();
-                    let first = no.lines().next().unwrap_or_default();
-                    warnings.push(format!("{key} is not used: {first}"));
+                    let why = stand_ins::said_of(key, &no);
+                    warnings.push(format!("{key} is not used: {why}"));
                 }
             };
         let mut asks_main = false;

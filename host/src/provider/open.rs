@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::chain::Chain;
 use super::environment::Environment;
 use super::http::{AddressError, HttpTimeouts};
 use super::scripted::ScriptError;
@@ -49,6 +50,8 @@ pub struct Opened {
     pub completer: Option<Arc<dyn Completer>>,
     /// What the user is to be told of the sections that lead to models.
     pub warnings: Vec<String>,
+    /// Who is asked when the model has failed for good.
+    pub(crate) chain: Arc<Chain>,
 }
 
 impl Opened {
@@ -64,6 +67,7 @@ impl Opened {
             max_tokens: None,
             completer: None,
             warnings: Vec::new(),
+            chain: Arc::default(),
         }
     }
 }
@@ -325,6 +329,7 @@ pub(super) fn resolve(
         max_tokens: source.max_tokens,
         completer: None,
         warnings: Vec::new(),
+        chain: Arc::default(),
     })
 }
 
@@ -369,6 +374,7 @@ fn scripted(file: &str, model: Option<String>, max_tokens: Option<u64>) -> Resul
         max_tokens,
         completer: None,
         warnings: Vec::new(),
+        chain: Arc::default(),
     })
 }
 

@@ -108,7 +108,6 @@ fn failure(kind: FailureKind, partial: Option<&str>) -> Box<Failure> {
         retry_after: Some(Duration::from_millis(1)),
         partial: partial.map(build::assistant),
         usage: None,
-        seat: 0,
     })
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Setup {
     window: Option<u64>,
     /// A real server instead of the script.
     url: Option<String>,
+    /// More sections of the configuration.
+    also: String,
 }
 
 impl Setup {
@@ -48,6 +50,7 @@ impl Setup {
             compression: String::new(),
             window: Some(100_000),
             url: None,
+            also: String::new(),
         }
     }
 
@@ -80,6 +83,12 @@ impl Setup {
     /// A real server instead of the script.
     pub(crate) fn http(mut self, provider: &FakeProvider) -> Self {
         self.url = Some(provider.url());
+        self
+    }
+
+    /// More sections of the configuration, behind the others.
+    pub(crate) fn also(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.also);
         self
     }
 
@@ -138,6 +147,7 @@ impl World {
         }
         let log = self.diary.display();
         let _ = write!(text, "witness:\n  log: {log}\n{}", indented(&setup.witness));
+        text.push_str(&setup.also);
         self.home.config(&text);
     }
 
@@ -299,6 +309,8 @@ pub(crate) struct Heard {
     pub(crate) warnings: Vec<String>,
     pub(crate) text: String,
     pub(crate) again: usize,
+    /// `model→other`, whenever another model was asked.
+    pub(crate) instead: Vec<String>,
 }
 
 impl Heard {
@@ -308,6 +320,7 @@ impl Heard {
             Event::Status(line) => self.statuses.push(line.to_owned()),
             Event::Warning(line) => self.warnings.push(line.to_owned()),
             Event::Again { .. } => self.again += 1,
+            Event::Instead { model, other, .. } => self.instead.push(format!("{model}→{other}")),
             _ => {}
         }
     }

@@ -58,7 +58,7 @@ pub(super) fn act(agent: &mut Agent, host: &Host, command: Command) -> Result<Fl
             ))?;
         }
         Command::Rewind(turns) => return rewind(agent, turns),
-        Command::Model(None) => output::text(agent.status().model)?,
+        Command::Model(None) => output::text(status::model(&agent.status()))?,
         Command::Model(Some(name)) => {
             agent.switch_model(&name);
             let window = agent.status().context_length;

@@ -64,10 +64,27 @@ impl Printer {
     pub(super) fn show(&mut self, event: Event<'_>) {
         match event {
             Event::Text(text) => self.text(text),
+            Event::Instead {
+                model,
+                is_main,
+                reason,
+                other,
+                at,
+            } => {
+                let began = self.begins_anew();
+                if self.progress {
+                    let what = if is_main { "main model " } else { "" };
+                    output::progress(format!(
+                        "{what}{model} is not available ({reason}); asking {other} at {at}"
+                    ));
+                } else if began {
+                    output::warning(format!(
+                        "the answer broke off and begins anew, from {other}: {reason}"
+                    ));
+                }
+            }
             Event::Again { reason, wait } => {
-                let began = std::mem::take(&mut self.has_text);
-                self.has_part |= began;
-                self.end_line();
+                let began = self.begins_anew();
                 let seconds = wait.as_secs_f32();
                 if self.progress {
                     output::progress(format!("{reason}; asking again in {seconds:.1} s"));
@@ -104,6 +121,14 @@ impl Printer {
             }
             Event::Reasoning(_) => {}
         }
+    }
+
+    /// What was shown of an answer is void; whether there was something.
+    fn begins_anew(&mut self) -> bool {
+        let began = std::mem::take(&mut self.has_text);
+        self.has_part |= began;
+        self.end_line();
+        began
     }
 
     /// The turn is over: what has not been shown of the answer is shown now.

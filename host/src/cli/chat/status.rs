@@ -24,7 +24,7 @@ pub(super) fn table(status: &AgentStatus) -> String {
             "model",
             format!(
                 "{}, a window of {} tokens",
-                status.model,
+                model(status),
                 thousands(status.context_length)
             ),
         ),
@@ -54,6 +54,14 @@ pub(super) fn table(status: &AgentStatus) -> String {
         .map(|(name, value)| format!("{name:<13} {value}"))
         .collect();
     lines.join("\n")
+}
+
+/// The model that is asked.
+pub(super) fn model(status: &AgentStatus) -> String {
+    match &status.in_place_of {
+        None => status.model.clone(),
+        Some(own) => format!("{} in place of {own}", status.model),
+    }
 }
 
 /// A number with its thousands apart.
