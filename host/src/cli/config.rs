@@ -45,12 +45,13 @@ pub fn run(
     globals: &Globals,
     serves: Option<Serves<'_>>,
 ) -> Result<Exit, CliError> {
-    let path = HermesHome::from_env().config_path();
+    let home = HermesHome::from_env();
+    let path = home.config_path();
     match args.command {
         ConfigCommand::Get { key } => get(&path, &key, globals),
         ConfigCommand::Set { key, value, text } => set(&path, &key, &value, text, globals),
         ConfigCommand::Path => show_path(&path, globals),
-        ConfigCommand::Check => run_check(&path, globals, serves),
+        ConfigCommand::Check => run_check(&home, globals, serves),
     }
 }
 
@@ -169,10 +170,15 @@ fn show_path(path: &Path, globals: &Globals) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn run_check(path: &Path, globals: &Globals, serves: Option<Serves<'_>>) -> Result<Exit, CliError> {
+fn run_check(
+    home: &HermesHome,
+    globals: &Globals,
+    serves: Option<Serves<'_>>,
+) -> Result<Exit, CliError> {
+    let path = &home.config_path();
     let config = Config::from_file(path);
     let mut problems = check(&config, serves);
-    problems.extend(crate::provider::check(&config));
+    problems.extend(crate::provider::check(&config, home));
     problems.sort_by_key(|problem| problem.line.unwrap_or(0));
     for problem in &problems {
         tell(problem);

@@ -1,9 +1,11 @@
 //! What is wrong with the places of models that a configuration names, without asking any of them.
 
+use super::environment::Environment;
 use super::http::AddressError;
 use super::open::is_spoken;
+use super::open::{Source, stand_ins};
 use super::{HttpOptions, HttpProvider, names};
-use crate::config::{Config, Problem, ProblemKind, Severity};
+use crate::config::{Config, HermesHome, Problem, ProblemKind, Severity};
 
 /// Names of places that are none of the known providers.
 const OTHERS: &[&str] = &["custom", "auto", "main", "scripted"];
@@ -17,8 +19,9 @@ struct Said<'a> {
     api_mode: Option<&'a str>,
 }
 
-/// The addresses that are none, the providers that nobody knows, and the dialects that are not spoken.
-pub fn check(config: &Config) -> Vec<Problem> {
+/// The addresses that are none, the providers that nobody knows, the dialects that are not spoken, and those who would
+/// answer instead of the main model if their key were set.
+pub fn check(config: &Config, home: &HermesHome) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut look = |said: &Said<'_>| place(config, said, &mut problems);
     let model = config.model();
@@ -52,7 +55,38 @@ pub fn check(config: &Config) -> Vec<Problem> {
             api_mode: fallback.api_mode.as_deref(),
         });
     }
+    keys(config, home, &mut problems);
     problems
+}
+
+/// A chat says it only when somebody would have been asked and cannot be, which is late.
+fn keys(config: &Config, home: &HermesHome, problems: &mut Vec<Problem>) {
+    let environment = Environment::of_process(home);
+    let main = Source::default();
+    let model = config.model().default.as_deref().unwrap_or("the model");
+    let cache = home.path().join("cache");
+    for fallback in config.fallback_providers() {
+        let found = stand_ins::find(config, fallback, &main, model, &cache, &environment);
+        let Err(no) = found else {
+            continue;
+        };
+        if stand_ins::lacks_a_key(&no) {
+            let key = fallback.key.clone();
+            let why = stand_ins::said_of(&key, &no);
+            let message = format!("{key} cannot be asked when the main model fails: {why}");
+            let problem = Problem::new(
+                ProblemKind::Value,
+                Severity::Warning,
+                config.path(),
+                message,
+            );
+            let hint = format!(
+                "set it in the environment or in {}",
+                home.path().join(".env").display()
+            );
+            problems.push(problem.at(config.place(&key)).key(key).hint(hint));
+        }
+    }
 }
 
 fn place(config: &Config, said: &Said<'_>, problems: &mut Vec<Problem>) {

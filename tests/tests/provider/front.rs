@@ -339,3 +339,56 @@ fn the_fallbacks_answer_when_the_main_model_has_failed_for_good() {
         (5, 5)
     );
 }
+
+#[test]
+fn a_fallback_without_its_key_is_named_when_it_is_missed_and_by_the_check() {
+    let (main, spare) = (FakeProvider::start(), FakeProvider::start());
+    let home = Home::new();
+    let config = format!(
+        "{}fallback_providers:\n- {{provider: custom, model: a, base_url: {url}, key_env: NO_SUCH_KEY}}\n- {{provider: custom, model: b, base_url: {url}}}\n",
+        main.config(100_000),
+        url = spare.url()
+    );
+    home.config(&config);
+    let missing = "fallback_providers.0 is not used: the variable NO_SUCH_KEY is not set";
+    // As long as the main model answers, nobody asks for it.
+    let (value, said) = asked(&home, &[]);
+    assert_eq!(value["answer"], "ok");
+    assert!(!format!("{value}{said}").contains("NO_SUCH_KEY"), "{said}");
+    let (value, code) = home.json(&["config", "check"]);
+    assert_eq!(code, 1);
+    let problem = &value["problems"][0];
+    assert_eq!(problem["key"], "fallback_providers.0", "{value}");
+    assert!(
+        problem["message"]
+            .to_string()
+            .contains("the variable NO_SUCH_KEY is not set"),
+        "{value}"
+    );
+    // It would have been the first.
+    main.default(Behaviour::status(401, "no"));
+    let (value, said) = asked(&home, &[]);
+    assert_eq!(value["answer"], "ok", "{value}");
+    assert_eq!(
+        value["warnings"].to_string().matches(missing).count(),
+        1,
+        "{value} {said}"
+    );
+    assert_eq!(spare.take_requests()[0].json()["model"], "b");
+    // Without anybody else the main model's failure is the failure.
+    let alone = config
+        .split("\n- {provider: custom, model: b")
+        .next()
+        .expect("a part");
+    home.config(&format!("{alone}\n"));
+    let (value, said) = asked(&home, &[]);
+    assert_eq!(value["outcome"], "failed", "{value}");
+    assert!(format!("{value}{said}").contains(missing), "{value} {said}");
+    // With the key, nothing is wrong.
+    fs::write(home.path().join(".env"), "NO_SUCH_KEY=k\n").expect("written");
+    let (value, code) = home.json(&["config", "check"]);
+    assert_eq!((code, &value["ok"]), (0, &true.into()), "{value}");
+    assert_eq!(asked(&home, &[]).0["answer"], "ok");
+    let asked = spare.take_requests();
+    assert_eq!(asked[0].header("authorization"), Some("Bearer k"));
+}
