@@ -175,3 +175,32 @@ fn a_terminal_that_is_stopped_gets_its_modes_back_and_the_engine_its_end() {
     terminal.ends();
     assert_eq!(chat.story(), ["start 0", "turn 0", "end 0"]);
 }
+
+#[test]
+fn a_model_that_answers_instead_is_announced() {
+    let chat = Chat::new();
+    let spare = hermes_tests::FakeProvider::start();
+    spare.default(Behaviour::text("from the spare"));
+    let config = chat.provider.config(128_000);
+    chat.home.config(&format!(
+        "{config}fallback_providers:\n- {{provider: custom, model: second, base_url: {}, context_length: 9000}}\n",
+        spare.url()
+    ));
+    chat.provider.default(Behaviour::status(401, "no"));
+    let mut terminal = Terminal::start(&chat, &[]);
+    terminal.expect("> ");
+    terminal.type_in("hello\r");
+    let before = terminal.expect("; asking second at 127.0.0.1");
+    assert!(
+        before.contains("main model fake is not available ("),
+        "{before}"
+    );
+    let between = terminal.expect("from the spare");
+    assert!(!between.contains("asking again"), "{between}");
+    terminal.expect("> ");
+    terminal.type_in("/status\r");
+    terminal.expect("second in place of fake, a window of 9,000 tokens");
+    terminal.expect("> ");
+    terminal.type_in("\x04");
+    terminal.ends();
+}
