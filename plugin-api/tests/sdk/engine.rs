@@ -187,26 +187,7 @@ impl ContextEngine for Plain {
         ))
     }
 
-    fn state(&self) -> EngineState {
-        self.0
-    }
-
-    fn state_mut(&mut self) -> &mut EngineState {
-        &mut self.0
-    }
-
-    fn should_compress(&mut self, _: &Call<'_>, _: Option<u64>) -> Result<Decision, EngineError> {
-        Ok(Decision::No)
-    }
-
-    fn compress(
-        &mut self,
-        _: &Call<'_>,
-        _: &Compress<'_>,
-        _: &mut Emit<'_>,
-    ) -> Result<Verdict, EngineError> {
-        Ok(Verdict::unchanged(""))
-    }
+    passive!(0);
 }
 
 fn plain() -> Instance {
@@ -481,27 +462,7 @@ fn a_host_outlived_by_a_copy_answers_like_one_without_services() {
             *KEPT.lock().expect("free") = Some(cx.host().clone());
             Ok(Self(EngineState::new(0)))
         }
-        fn state(&self) -> EngineState {
-            self.0
-        }
-        fn state_mut(&mut self) -> &mut EngineState {
-            &mut self.0
-        }
-        fn should_compress(
-            &mut self,
-            _: &Call<'_>,
-            _: Option<u64>,
-        ) -> Result<Decision, EngineError> {
-            Ok(Decision::No)
-        }
-        fn compress(
-            &mut self,
-            _: &Call<'_>,
-            _: &Compress<'_>,
-            _: &mut Emit<'_>,
-        ) -> Result<Verdict, EngineError> {
-            Ok(Verdict::unchanged(""))
-        }
+        passive!(0);
     }
     let engine = Kit::new(engine_module!(Keeps))
         .scripted(["x"])

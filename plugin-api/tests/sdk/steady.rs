@@ -3,8 +3,8 @@
 use hermes_plugin_api::message::{Message, build};
 use hermes_plugin_api::testing::Kit;
 use hermes_plugin_api::{
-    Call, Compress, ContextEngine, Create, Decision, Emit, EngineError, EngineState, Select,
-    SelectContext, Verdict, engine_module,
+    Call, ContextEngine, Create, Emit, EngineError, EngineState, Select, SelectContext, Verdict,
+    engine_module,
 };
 
 /// Selects as its settings say, and counts.
@@ -25,26 +25,7 @@ impl ContextEngine for Chooser {
         })
     }
 
-    fn state(&self) -> EngineState {
-        self.state
-    }
-
-    fn state_mut(&mut self) -> &mut EngineState {
-        &mut self.state
-    }
-
-    fn should_compress(&mut self, _: &Call<'_>, _: Option<u64>) -> Result<Decision, EngineError> {
-        Ok(Decision::No)
-    }
-
-    fn compress(
-        &mut self,
-        _: &Call<'_>,
-        _: &Compress<'_>,
-        _: &mut Emit<'_>,
-    ) -> Result<Verdict, EngineError> {
-        Ok(Verdict::Unchanged(String::new()))
-    }
+    passive!(state);
 }
 
 impl SelectContext for Chooser {

@@ -4,8 +4,8 @@ use hermes_plugin_api::abi;
 use hermes_plugin_api::message::Message;
 use hermes_plugin_api::testing::Kit;
 use hermes_plugin_api::{
-    Call, Compress, ContextEngine, Create, Decision, Emit, EngineError, EngineState, Passes,
-    Status, Turn, TurnComplete, Verdict, engine_module,
+    Call, ContextEngine, Create, EngineError, EngineState, Passes, Status, Turn, TurnComplete,
+    engine_module,
 };
 use serde_json::{Value, json};
 
@@ -24,24 +24,7 @@ impl ContextEngine for Rest {
             seen: Vec::new(),
         })
     }
-    fn state(&self) -> EngineState {
-        self.state
-    }
-    fn state_mut(&mut self) -> &mut EngineState {
-        &mut self.state
-    }
-    fn should_compress(&mut self, _: &Call<'_>, _: Option<u64>) -> Result<Decision, EngineError> {
-        Ok(Decision::No)
-    }
-    fn compress(
-        &mut self,
-        _: &Call<'_>,
-        input: &Compress<'_>,
-        out: &mut Emit<'_>,
-    ) -> Result<Verdict, EngineError> {
-        out.keep(0..input.messages().len())?;
-        Ok(Verdict::Done)
-    }
+    passive!(state);
 }
 
 impl hermes_plugin_api::Sessions for Rest {
