@@ -124,27 +124,21 @@ fn turns(messages: Messages<'_>, start: usize) -> Vec<Range<usize>> {
             messages.get(index).role() == Role::User && !follows_user
         })
         .collect();
-    let ends = begins.iter().skip(1).copied().chain([messages.len()]);
-    begins
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(begin, end)| begin..end)
-        .collect()
+    parts(&begins, messages.len())
 }
 
 /// Ranges that hold an assistant message with the tool results that follow it.
 fn steps(messages: Messages<'_>, range: Range<usize>) -> Vec<Range<usize>> {
-    let end = range.end;
     let begins: Vec<usize> = range
         .clone()
         .filter(|&index| index == range.start || messages.get(index).role() != Role::Tool)
         .collect();
+    parts(&begins, range.end)
+}
+
+/// From each beginning to the next one, and from the last one to `end`.
+fn parts(begins: &[usize], end: usize) -> Vec<Range<usize>> {
     let ends = begins.iter().skip(1).copied().chain([end]);
-    begins
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(begin, end)| begin..end)
-        .collect()
+    let pairs = begins.iter().copied().zip(ends);
+    pairs.map(|(begin, end)| begin..end).collect()
 }
