@@ -9,6 +9,14 @@ use serde_json::{Value, json};
 use crate::script::Say;
 use crate::support::{Setup, World, compact, listen, options, own_uids, talk, turn, uids};
 
+/// What one instance is told where a session takes the place of another.
+const NEXT_SESSION: [&str; 4] = [
+    "session_end",
+    "session_reset",
+    "tool_schemas",
+    "session_start",
+];
+
 /// The calls that LIFE-1 puts in an order, in the order in which one instance got them.
 fn life(world: &World, instance: usize) -> Vec<String> {
     let diary = world.diary();
@@ -103,15 +111,7 @@ fn a_new_session_is_end_then_reset_then_start_with_the_instance_and_its_budget_k
     let new = agent.session_id().to_owned();
     assert_ne!(old, new);
     let diary = world.diary();
-    assert_eq!(
-        diary.order(),
-        [
-            "session_end",
-            "session_reset",
-            "tool_schemas",
-            "session_start"
-        ]
-    );
+    assert_eq!(diary.order(), NEXT_SESSION);
     let one = &diary.0[0]["instance"];
     assert!(
         diary.0.iter().all(|line| line["instance"] == *one),
@@ -208,15 +208,7 @@ fn a_resumed_session_is_told_after_the_end_of_the_one_before() {
     agent.resume(&first[..first.len() - 1]).unwrap();
     assert_eq!(agent.session_id(), first);
     let diary = world.diary();
-    assert_eq!(
-        diary.order(),
-        [
-            "session_end",
-            "session_reset",
-            "tool_schemas",
-            "session_start"
-        ]
-    );
+    assert_eq!(diary.order(), NEXT_SESSION);
     assert_eq!(end_of(&world, &second)["session"], second);
     let start = start_of(&world, &first);
     assert_eq!(start["reason"], "Resume");

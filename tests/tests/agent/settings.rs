@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Setup, talk, turn};
+use crate::support::{Setup, World, talk, turn};
 
 const MODELS: [&str; 6] = [
     "test-model",
@@ -15,17 +15,23 @@ const MODELS: [&str; 6] = [
 
 const THRESHOLDS: &str = "threshold: 0.3\nprotect_last_n: 4\nmodel_thresholds:\n  glm-5: 0.7\n  glm-5-1m: 0.25\n  'nearby:glm-5': 0.9";
 
-// contract: CFG-1, CFG-2, LIFE-1
-// case: 22
-#[test]
-fn the_map_of_thresholds_is_there_before_the_first_model_and_a_switch_back_is_exact() {
-    let world = Setup::witness("threshold_percent: 0.5")
+/// The witness with these settings, among models whose windows the provider tells.
+fn world_of_models(witness: &str) -> World {
+    let world = Setup::witness(witness)
         .compression(THRESHOLDS)
         .window(None)
         .world();
     for model in MODELS {
         world.script.window(model, 100_000);
     }
+    world
+}
+
+// contract: CFG-1, CFG-2, LIFE-1
+// case: 22
+#[test]
+fn the_map_of_thresholds_is_there_before_the_first_model_and_a_switch_back_is_exact() {
+    let world = world_of_models("threshold_percent: 0.5");
     let (_host, mut agent) = world.agent();
     let diary = world.diary();
     let slots = diary.slots(&diary.instances()[0]);
@@ -54,13 +60,7 @@ fn the_map_of_thresholds_is_there_before_the_first_model_and_a_switch_back_is_ex
 // case: 22
 #[test]
 fn an_engine_that_owns_its_policy_sees_the_map_and_may_ignore_it() {
-    let world = Setup::witness("own_model: true")
-        .compression(THRESHOLDS)
-        .window(None)
-        .world();
-    for model in MODELS {
-        world.script.window(model, 100_000);
-    }
+    let world = world_of_models("own_model: true");
     let (_host, mut agent) = world.agent();
     agent.switch_model("z/glm-5");
     assert_eq!(agent.status().state.threshold_tokens, 10_000);

@@ -1,7 +1,6 @@
 //! Private copies of engines that nobody uses any more.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -86,12 +85,8 @@ fn a_copy_that_another_process_has_loaded_is_never_removed() {
     let chat = Chat::with_diary();
     chat.echo();
     // One process has it open for weeks…
-    let mut child = chat.start(&[]);
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    writeln!(stdin, "one").expect("written");
-    stdout.read_line(&mut line).expect("an answer");
+    let mut open = chat.open();
+    assert_eq!(open.ask("one"), "answer to: one\n");
     let copy = copies(&chat).pop().expect("a copy");
     make_old(&copy, 60);
     // … while the user installs a new build, and others use that.
@@ -104,8 +99,7 @@ fn a_copy_that_another_process_has_loaded_is_never_removed() {
     assert_eq!((said.code, &value["engine"]), (Some(0), &"diary".into()));
     assert_eq!(copies(&chat).len(), 2);
     assert!(copy.exists(), "it is in use");
-    drop(stdin);
-    assert_eq!(finish(child).code, Some(0));
+    assert_eq!(open.close().code, Some(0));
     // Now it is not.
     make_old(&copy, 60);
     look_again(&chat);

@@ -1,7 +1,7 @@
 //! What others may do while a session is open, and what it leaves behind when it is not any more.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::process::Stdio;
 
 use hermes::store::{Store, StoreOptions};
@@ -28,13 +28,8 @@ fn in_the_file_alone(home: &Home) -> Vec<String> {
 fn a_session_that_a_chat_has_open_is_neither_rewound_nor_deleted() {
     let chat = Chat::new();
     chat.echo();
-    let mut child = chat.start(&[]);
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    writeln!(stdin, "one").expect("written");
-    stdout.read_line(&mut line).expect("an answer");
-    assert_eq!(line, "answer to: one\n");
+    let mut open = chat.open();
+    assert_eq!(open.ask("one"), "answer to: one\n");
     let id = chat.sessions()[0]["id"].as_str().expect("an id").to_owned();
     let before = chat.messages(&id);
 
@@ -59,12 +54,8 @@ fn a_session_that_a_chat_has_open_is_neither_rewound_nor_deleted() {
     }
 
     // The chat has lost nothing, and once it is closed both work.
-    writeln!(stdin, "two").expect("written");
-    line.clear();
-    stdout.read_line(&mut line).expect("an answer");
-    assert_eq!(line, "answer to: two\n");
-    drop(stdin);
-    assert_eq!(finish(child).code, Some(0));
+    assert_eq!(open.ask("two"), "answer to: two\n");
+    assert_eq!(open.close().code, Some(0));
     assert_eq!(chat.messages(&id).len(), before.len() + 2);
     let rewound = chat.home.run(&["sessions", "rewind", &id, "1"]);
     assert_eq!(rewound.status.code(), Some(0));
@@ -86,33 +77,22 @@ fn the_file_alone_is_the_whole_store_when_a_conversation_is_over() {
     chat.run(&[], "second\n");
     assert!(holds("answer to: second"));
 
-    let mut child = chat.start(&[]);
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    writeln!(stdin, "third\n/new").expect("written");
+    let mut open = chat.open();
+    let mut line = open.ask("third\n/new");
     while !line.starts_with("A new session") {
-        line.clear();
-        assert_ne!(
-            stdout.read_line(&mut line).expect("output"),
-            0,
-            "it goes on"
-        );
+        line = open.read();
+        assert!(!line.is_empty(), "it goes on");
     }
     assert!(holds("answer to: third"), "its session is over");
-    writeln!(stdin, "fourth").expect("written");
-    line.clear();
-    stdout.read_line(&mut line).expect("an answer");
-    assert_eq!(line, "answer to: fourth\n");
-    let id = i32::try_from(child.id()).expect("a process id");
+    assert_eq!(open.ask("fourth"), "answer to: fourth\n");
+    let id = i32::try_from(open.child.id()).expect("a process id");
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(id).expect("a process"),
         rustix::process::Signal::TERM,
     )
     .expect("sent");
     // The pipe stays open all the time.
-    assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    drop(stdin);
+    assert_eq!(open.child.wait().expect("it ends").code(), Some(0));
     assert!(holds("answer to: fourth"));
 }
 

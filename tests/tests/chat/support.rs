@@ -1,9 +1,9 @@
 //! A home with a model that answers, and the program in it.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hermes_tests::{Behaviour, FakeProvider, Home, compile_c, workspace};
@@ -137,6 +137,16 @@ impl Chat {
             .expect("hermes runs")
     }
 
+    /// A chat that stays open.
+    pub(crate) fn open(&self) -> Open {
+        let mut child = self.start(&[]);
+        Open {
+            stdin: child.stdin.take().expect("piped"),
+            stdout: BufReader::new(child.stdout.take().expect("piped")),
+            child,
+        }
+    }
+
     /// `hermes chat … --json`, which prints one value.
     pub(crate) fn json(&self, arguments: &[&str]) -> (Value, Said) {
         let mut all = arguments.to_vec();
@@ -219,5 +229,40 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "it never happens: {what}");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A chat that stays open until its input ends.
+pub(crate) struct Open {
+    pub(crate) child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Open {
+    pub(crate) fn write(&mut self, line: &str) {
+        writeln!(self.stdin, "{line}").expect("written");
+    }
+
+    /// The next line of its output; empty at the end.
+    pub(crate) fn read(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("output");
+        line
+    }
+
+    /// Says one line and gives the first line of what comes back.
+    pub(crate) fn ask(&mut self, line: &str) -> String {
+        self.write(line);
+        self.read()
+    }
+
+    /// Ends its input, and waits for it.
+    pub(crate) fn close(self) -> Said {
+        drop(self.stdin);
+        // Its output stays open as long as it may have something to say.
+        let said = finish(self.child);
+        drop(self.stdout);
+        said
     }
 }

@@ -1,6 +1,7 @@
 //! Many processes on one file.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -55,6 +56,19 @@ fn eight_processes_open_one_fresh_path_at_once() {
     );
 }
 
+/// The store that a child shares with others, with a session of its own in it.
+fn begun(folder: &Path, name: &str) -> Store {
+    let store = Store::open(&folder.join("state.db"), StoreOptions::default()).unwrap();
+    store
+        .create_session(&NewSession {
+            id: Some(name),
+            source: "cli",
+            ..NewSession::default()
+        })
+        .unwrap();
+    store
+}
+
 #[test]
 #[ignore = "a child of the fresh-path test"]
 fn fresh_child() {
@@ -63,14 +77,7 @@ fn fresh_child() {
     while !folder.join("go").exists() {
         std::hint::spin_loop();
     }
-    let store = Store::open(&folder.join("state.db"), StoreOptions::default()).unwrap();
-    store
-        .create_session(&NewSession {
-            id: Some(&name),
-            source: "cli",
-            ..NewSession::default()
-        })
-        .unwrap();
+    let store = begun(&folder, &name);
     let mut mark = Mark::default();
     for _ in 0..25 {
         store.append(&name, &mut turns(2), &mut mark).unwrap();
@@ -156,14 +163,7 @@ fn until_over() -> impl Fn() -> bool {
 fn writer_child() {
     let Some(folder) = child_folder() else { return };
     let name = std::env::var("HERMES_STORE_NAME").unwrap();
-    let store = Store::open(&folder.join("state.db"), StoreOptions::default()).unwrap();
-    store
-        .create_session(&NewSession {
-            id: Some(&name),
-            source: "cli",
-            ..NewSession::default()
-        })
-        .unwrap();
+    let store = begun(&folder, &name);
     // Whoever comes first begins the session that all write to.
     if let Err(error) = store.create_session(&NewSession {
         id: Some("shared"),

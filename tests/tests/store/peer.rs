@@ -256,15 +256,7 @@ fn rows_that_the_peer_indexed_can_be_deleted() {
     for caught_up in [false, true] {
         let home = Home::new();
         peer(&python, &home, "create", &[]);
-        let store = Store::open(
-            &home.file(),
-            StoreOptions {
-                backfill_budget: Duration::ZERO,
-                catch_up_budget: Duration::ZERO,
-                ..quick()
-            },
-        )
-        .unwrap();
+        let store = home.open_as_it_is();
         if caught_up {
             store.backfill(Duration::from_secs(10)).unwrap();
             store.catch_up(Duration::from_secs(10)).unwrap();

@@ -35,6 +35,16 @@ impl Home {
         Store::open(&self.file(), quick()).unwrap()
     }
 
+    /// The store as its file is: what is missing in old rows and in the index stays missing.
+    pub(crate) fn open_as_it_is(&self) -> Store {
+        let options = StoreOptions {
+            backfill_budget: Duration::ZERO,
+            catch_up_budget: Duration::ZERO,
+            ..quick()
+        };
+        Store::open(&self.file(), options).unwrap()
+    }
+
     pub(crate) fn sql(&self) -> Connection {
         let conn = Connection::open(self.file()).unwrap();
         conn.busy_timeout(Duration::from_secs(20)).unwrap();
