@@ -21,6 +21,8 @@ pub(super) struct Peer {
     pub(super) key_variable: Option<String>,
     /// A key was sent.
     pub(super) has_key: bool,
+    /// The section of the configuration that leads there.
+    pub(super) section: String,
     /// The key itself, so that it never shows.
     pub(super) key: Option<String>,
 }
@@ -176,13 +178,13 @@ fn refused(
     number: &str,
     said: &str,
 ) -> String {
-    let (host, url) = (&peer.host, &peer.url);
+    let (host, url, section) = (&peer.host, &peer.url, &peer.section);
     if let Some(300..=399) = status {
         let to = refusal
             .location
             .map_or_else(String::new, |to| format!(" to {}", cut(to, 200)));
         return format!(
-            "{url} has moved{to}{number}; set model.base_url to the address that answers itself"
+            "{url} has moved{to}{number}; set {section}.base_url to the address that answers itself"
         );
     }
     if status == Some(404) {
@@ -191,7 +193,7 @@ fn refused(
             format!("{host} does not have this model{number}{said}; choose another model")
         } else {
             format!(
-                "there are no chat completions at {url}{number}{said}; check model.base_url (it often ends in /v1)"
+                "there are no chat completions at {url}{number}{said}; check {section}.base_url (it often ends in /v1)"
             )
         };
     }
@@ -233,10 +235,12 @@ impl Peer {
     }
 
     fn key_advice(&self) -> String {
+        let section = &self.section;
         match &self.key_variable {
-            Some(variable) => format!("check {variable}, or `hermes config get model`"),
-            None => "name the variable that holds it: `hermes config set model.api_key_env NAME`"
-                .to_owned(),
+            Some(variable) => format!("check {variable}, or `hermes config get {section}`"),
+            None => format!(
+                "name the variable that holds it: `hermes config set {section}.api_key_env NAME`"
+            ),
         }
     }
 }

@@ -305,6 +305,7 @@ fn named(text: Option<&str>) -> Option<&str> {
 
 fn source_of(section: &AuxiliaryCompression) -> Source<'_> {
     Source {
+        section: "auxiliary.compression",
         provider: section.provider.as_deref().filter(|name| *name != "main"),
         model: named(section.model.as_deref()),
         base_url: section.base_url.as_deref(),

@@ -62,6 +62,8 @@ pub struct HttpOptions {
     pub key: Option<Secret>,
     /// The variable that has the key, for the sentence that says it is wrong.
     pub key_variable: Option<String>,
+    /// The section of the configuration that leads there, for the sentences that name its keys.
+    pub section: String,
     /// Ask for a stream.
     pub stream: bool,
     /// The longest answer in tokens.
@@ -82,6 +84,7 @@ impl HttpOptions {
             base_url,
             key: None,
             key_variable: None,
+            section: "model".to_owned(),
             stream: true,
             max_tokens: None,
             cache: None,
@@ -163,6 +166,7 @@ impl HttpProvider {
                 url: format!("{base}/chat/completions"),
                 key_variable: options.key_variable,
                 has_key: key.is_some(),
+                section: options.section,
                 key: key.map(str::to_owned),
                 host,
             },

@@ -171,6 +171,8 @@ pub fn open(config: &Config, home: &HermesHome, wishes: &Wishes) -> Result<Opene
 /// The keys of a section that leads to a model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Source<'a> {
+    /// The section, for sentences; empty: `model`.
+    pub(super) section: &'a str,
     pub(super) provider: Option<&'a str>,
     pub(super) model: Option<&'a str>,
     pub(super) base_url: Option<&'a str>,
@@ -192,6 +194,7 @@ fn open_with(
 ) -> Result<Opened, NoModel> {
     let own = config.model();
     let mut source = Source {
+        section: "model",
         provider: own.provider.as_deref(),
         model: own.default.as_deref(),
         base_url: own.base_url.as_deref(),
@@ -248,7 +251,10 @@ impl<'s> Source<'s> {
             return Ok(self);
         };
         match (self.base_url, place.base_url.as_deref()) {
-            (None, Some(url)) => (self.provider, self.base_url) = (Some("custom"), Some(url)),
+            (None, Some(url)) => {
+                (self.provider, self.base_url) = (Some("custom"), Some(url));
+                self.section = &place.key;
+            }
             // Only the key of a provider whose address everybody knows.
             (None, None) if self.provider.and_then(names::named).is_none() => {
                 return Err(NoModel::NoAddress(place.key.clone()));
@@ -306,6 +312,9 @@ pub(super) fn resolve(
         options.timeouts.clone_from(timeouts);
     } else {
         limits_of(environment, &mut options.timeouts);
+    }
+    if !source.section.is_empty() {
+        source.section.clone_into(&mut options.section);
     }
     options.key = key.map(Secret::new);
     options.key_variable = key_variable;

@@ -95,6 +95,7 @@ impl Scripted {
                 key_variable: None,
                 has_key: false,
                 key: None,
+                section: "model".into(),
             },
         }
     }

@@ -392,3 +392,48 @@ fn a_fallback_without_its_key_is_named_when_it_is_missed_and_by_the_check() {
     let asked = spare.take_requests();
     assert_eq!(asked[0].header("authorization"), Some("Bearer k"));
 }
+
+#[test]
+fn what_is_wrong_with_a_place_is_said_in_the_words_of_its_section() {
+    let (main, spare) = (FakeProvider::start(), FakeProvider::start());
+    let home = Home::new();
+    let url = spare.url();
+    let main_config = main.config(100_000);
+    main.default(Behaviour::status(401, "no"));
+    for (fallback, section) in [
+        (
+            format!("{{provider: custom, model: b, base_url: {url}}}"),
+            "fallback_providers.0",
+        ),
+        ("{provider: lab, model: b}".to_owned(), "providers.lab"),
+    ] {
+        home.config(&format!(
+            "{main_config}fallback_providers:\n- {fallback}\nproviders:\n  lab: {{base_url: {url}, name: the lab}}\n"
+        ));
+        for (behaviour, advice) in [
+            (Behaviour::status(401, "no"), "api_key_env NAME"),
+            (
+                Behaviour::status(404, "nothing"),
+                "base_url (it often ends in /v1)",
+            ),
+            (Behaviour::status(301, ""), "base_url to the address"),
+            (
+                Behaviour::status(200, "<html>a router</html>"),
+                "base_url right",
+            ),
+        ] {
+            spare.default(behaviour);
+            let (value, _) = asked(&home, &[]);
+            let told = value["error"]["message"].to_string();
+            // The main model's own failure comes first, and names its own section.
+            let (_, told) = told
+                .split_once("and then")
+                .unwrap_or_else(|| panic!("{told}"));
+            assert!(
+                told.contains(&format!("{section}.{advice}")),
+                "{section} {advice}: {told}"
+            );
+            assert!(!told.contains(" model."), "{told}");
+        }
+    }
+}

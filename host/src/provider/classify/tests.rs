@@ -7,6 +7,7 @@ fn peer() -> Peer {
         key_variable: Some("EXAMPLE_API_KEY".into()),
         has_key: true,
         key: Some("secret-key-12345".into()),
+        section: "model".into(),
     }
 }
 

@@ -299,14 +299,14 @@ impl Exchange<'_> {
         let text = String::from_utf8_lossy(shown);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = self.peer.clean(classify::cut(&words, 120));
-        let host = &self.peer.host;
+        let (host, section) = (&self.peer.host, &self.peer.section);
         let message = if is_page(&text) {
             // A page stays a page: a portal before the network, a router, an address without its path.
             let words = classify::plain(&text);
             let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
             let words = self.peer.clean(classify::cut(&words, 120));
             let message = format!(
-                "{} sent a web page and no chat completion: {words}; is model.base_url right (it often ends in /v1), and does the network want a login?",
+                "{} sent a web page and no chat completion: {words}; is {section}.base_url right (it often ends in /v1), and does the network want a login?",
                 self.peer.url
             );
             return Failure::new(FailureKind::Refused, message);
@@ -314,7 +314,7 @@ impl Exchange<'_> {
             format!("{host} sent an empty answer")
         } else {
             format!(
-                "{} sent something that is no chat completion: {words}; is model.base_url right?",
+                "{} sent something that is no chat completion: {words}; is {section}.base_url right?",
                 self.peer.url
             )
         };

@@ -123,6 +123,7 @@ fn rest(environment: &Environment<'_>) -> Duration {
 pub(in crate::provider) fn source_of(fallback: &Fallback) -> Source<'_> {
     let model = fallback.model.as_deref().map(str::trim);
     Source {
+        section: &fallback.key,
         provider: fallback.provider.as_deref(),
         model: model.filter(|name| !name.is_empty()),
         base_url: fallback.base_url.as_deref(),
