@@ -9,6 +9,14 @@ use serde_yaml::{Mapping, Value};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+#[cfg(test)]
+thread_local! {
+    /// Every key that this thread's readers were asked for.
+    pub(super) static ASKED: std::cell::RefCell<std::collections::BTreeSet<String>> = const {
+        std::cell::RefCell::new(std::collections::BTreeSet::new())
+    };
+}
+
 /// The resolved tree together with the places of its values and the list of what was wrong.
 pub(crate) struct Reader<'a> {
     root: Option<&'a Mapping>,
@@ -34,6 +42,8 @@ impl<'a> Reader<'a> {
 
     /// A value by its path; null counts as absent, as in the original.
     pub(crate) fn value(&self, key: &[&str]) -> Option<&'a Value> {
+        #[cfg(test)]
+        ASKED.with_borrow_mut(|asked| asked.insert(key.join(".")));
         let (first, rest) = key.split_first()?;
         let mut value = child_of(self.root?, first)?;
         for name in rest {

@@ -414,7 +414,7 @@ fn check_names_places_of_models_that_are_none() {
     // All of this is as it should be, or the original's.
     let good = Home::with(
         "model:\n  default: m\n  provider: my-own\n  base_url: ${WHERE}/v1\n  openai_runtime: auto\n  aliases: {a: b}\n\
-         providers: {lab: {api: openai, url: 'http://lab:1/v1', models: {a: {context_length: 5}, b: {}}}, openrouter: {key_env: K}}\n\
+         providers: {lab: {api: openai, url: 'http://lab:1/v1', models: {a: {context_length: 5}, b: {contextLength: 6}}}, openrouter: {key_env: K}}\n\
          custom_providers: [{name: old, base_url: 'https://h/v1', model: x, rate_limit_delay: 1}]\n\
          fallback_model: {provider: custom:old, model: x}\nmodels: 3\ncompressor: {modle: 1}\n\
          auxiliary: {compression: {provider: auto, api_key: ''}, vision: {provider: nobody}}\n",
