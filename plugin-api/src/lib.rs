@@ -1,7 +1,7 @@
 //! What the author of a context engine depends on.
 //!
 //! A context engine decides what a language model sees of a conversation that has outgrown the model's window. Write a
-//! type, implement [`ContextEngine`], add the optional [groups](crate::groups) that you need, and export it:
+//! type, implement [`ContextEngine`], add the optional [groups] that you need, and export it:
 //!
 //! ```
 //! use hermes_plugin_api::{

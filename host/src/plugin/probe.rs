@@ -1,7 +1,7 @@
 //! Tries a library in a child process, so that one that crashes, exits or hangs costs nothing but that.
 //!
-//! The child is a program of ours in another role ([`helper`]). It opens the private copy, checks the module, creates an
-//! instance for a moment, and writes what it found to a file ([`child`]). Good verdicts are kept ([`verdict`]).
+//! The child is a program of ours in another role (`helper`). It opens the private copy, checks the module, creates an
+//! instance for a moment, and writes what it found to a file (`child`). Good verdicts are kept (`verdict`).
 
 pub(crate) mod child;
 pub(crate) mod helper;

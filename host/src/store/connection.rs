@@ -231,7 +231,7 @@ pub(crate) fn write<T>(
     })
 }
 
-/// [`write`] for thousands of rows.
+/// [`write()`] for thousands of rows.
 pub(crate) fn write_long<T>(
     conn: &mut Connection,
     path: &Path,

@@ -183,9 +183,9 @@ pub const MODULE_UNWINDS: u32 = 1;
 pub struct Module {
     /// Size of this struct as the engine knows it.
     pub struct_size: u32,
-    /// [`ABI_MAJOR`](crate::ABI_MAJOR) of the engine.
+    /// [`ABI_MAJOR`] of the engine.
     pub abi_major: u16,
-    /// [`ABI_MINOR`](crate::ABI_MINOR) of the engine.
+    /// [`ABI_MINOR`] of the engine.
     pub abi_minor: u16,
     /// A set of `MODULE_*`.
     pub flags: u32,
@@ -233,9 +233,9 @@ unsafe impl Sync for Module {}
 pub struct Registrar {
     /// Size of this struct as the host knows it.
     pub struct_size: u32,
-    /// [`ABI_MAJOR`](crate::ABI_MAJOR) of the host.
+    /// [`ABI_MAJOR`] of the host.
     pub abi_major: u16,
-    /// [`ABI_MINOR`](crate::ABI_MINOR) of the host.
+    /// [`ABI_MINOR`] of the host.
     pub abi_minor: u16,
     /// The services, for an instance that the plugin makes itself.
     pub host: *const Host,

@@ -51,9 +51,9 @@ impl CompleteArgs {
 pub struct Host {
     /// Size of this struct as the host knows it.
     pub struct_size: u32,
-    /// [`ABI_MAJOR`](crate::ABI_MAJOR) of the host.
+    /// [`ABI_MAJOR`] of the host.
     pub abi_major: u16,
-    /// [`ABI_MINOR`](crate::ABI_MINOR) of the host.
+    /// [`ABI_MINOR`] of the host.
     pub abi_minor: u16,
     /// The host's name.
     pub name: Bytes,

@@ -9,7 +9,7 @@
 //! - [`Rule::SystemNotFirst`], [`Rule::UnknownRole`]: the message stays in its place as words to the
 //!   model, in the role of the user and marked as a notice. Only the first message can be *the*
 //!   system prompt, and many providers take no second one.
-//! - [`Rule::AdjacentUsers`], [`Rule::AdjacentAssistants`]: [`fold`].
+//! - [`Rule::AdjacentUsers`], [`Rule::AdjacentAssistants`]: `fold`.
 //! - [`Rule::CallWithoutResult`]: the call stays (the model did ask for it) and gets a result that
 //!   says [`NO_RESULT`].
 //! - [`Rule::ResultWithoutCall`]: the result is left out: no provider takes it.

@@ -217,7 +217,7 @@ impl Walk<'_> {
     }
 }
 
-/// Index from which tool results of a lean tail keep their length: the newest [`ROUNDS`] rounds.
+/// Index from which tool results of a lean tail keep their length: the newest `ROUNDS` rounds.
 #[must_use]
 pub fn fresh_rounds(rows: &[Row<'_>], tail_start: usize) -> usize {
     let mut rounds = 0;
