@@ -183,14 +183,20 @@ fn run_check(
     for problem in &problems {
         tell(problem);
     }
+    // A file is as good on a machine that lacks a key as on the one that has it.
+    let (notes, problems): (Vec<_>, Vec<_>) = problems
+        .into_iter()
+        .partition(|problem| problem.severity == Severity::Note);
     if globals.json {
         let list: Vec<Json> = problems.iter().map(as_json).collect();
+        let notes: Vec<Json> = notes.iter().map(as_json).collect();
         output::json(&json!({
             "path": path.display().to_string(),
             "exists": config.exists(),
             "ok": problems.is_empty(),
             "engine": config.engine_name(),
             "problems": list,
+            "notes": notes,
         }))?;
     } else {
         let shown = path.display();

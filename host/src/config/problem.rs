@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 /// How bad a [`Problem`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// Nothing is wrong with the file; what it counts on (a key in the environment) is not there on this machine.
+    Note,
     /// One value is not used, or not as it was meant; everything else holds.
     Warning,
     /// The file as a whole, or the choice of the engine, could not be used.
@@ -13,9 +15,10 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `warning` or `error`.
+    /// `note`, `warning` or `error`.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         }

@@ -74,12 +74,7 @@ fn keys(config: &Config, home: &HermesHome, problems: &mut Vec<Problem>) {
             let key = fallback.key.clone();
             let why = stand_ins::said_of(&key, &no);
             let message = format!("{key} cannot be asked when the main model fails: {why}");
-            let problem = Problem::new(
-                ProblemKind::Value,
-                Severity::Warning,
-                config.path(),
-                message,
-            );
+            let problem = Problem::new(ProblemKind::Value, Severity::Note, config.path(), message);
             let hint = format!(
                 "set it in the environment or in {}",
                 home.path().join(".env").display()
