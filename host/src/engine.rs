@@ -51,4 +51,4 @@ pub use services::{Completer, EngineLog, Services, TokenCounter};
 pub use slot::Slot;
 pub use state::EngineState;
 pub use template::{CloneFault, EngineSettings, Template};
-pub use timeouts::Timeouts;
+pub use timeouts::{OwnTimeouts, Timeouts};

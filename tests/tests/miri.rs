@@ -235,6 +235,7 @@ fn services() -> (Services, Log) {
             lifecycle: long,
             tools: long,
             grace: long,
+            ..Timeouts::default()
         },
         ledger: Ledger::new(),
         ..Services::default()

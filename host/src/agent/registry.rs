@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use hermes_plugin_api::resolve_model_threshold;
 
 use crate::config::{BUILT_IN_ENGINE, Config, HermesHome, Problem, ProblemKind};
 use crate::context::AgentEngine;
 use crate::engine::{
-    Completer, EngineFault, EngineHandle, EngineSettings, EngineSource, ModelInfo, Selected,
-    Services, Timeouts, select,
+    Completer, EngineFault, EngineHandle, EngineSettings, EngineSource, ModelInfo, OwnTimeouts,
+    Selected, Services, Slot, Timeouts, select,
 };
 use crate::plugin::{Catalog, EngineModule, Origin, ScanOptions, Source};
 
@@ -240,27 +239,31 @@ impl Registry {
 
     fn timeouts(&self) -> Timeouts {
         let budgets = self.config.context_timeouts();
-        let most = |all: &[Duration]| all.iter().copied().max().unwrap_or_default();
+        let own = [
+            (Slot::SelectContext, budgets.select_context),
+            (Slot::TurnComplete, budgets.turn_complete),
+            (Slot::Preflight, budgets.preflight),
+            (Slot::State, budgets.state),
+            (Slot::Status, budgets.state),
+            (Slot::UpdateFromResponse, budgets.usage),
+            (Slot::UpdateModel, budgets.model),
+            (Slot::SessionReset, budgets.reset),
+            (Slot::ShouldCompress, budgets.should_compress),
+            (Slot::Create, budgets.create),
+            (Slot::Clone, budgets.clone),
+            (Slot::SessionStart, budgets.session),
+            (Slot::SessionEnd, budgets.session),
+            (Slot::PassResult, budgets.pass_result),
+            (Slot::ToolSchemas, budgets.tool_call),
+            (Slot::ToolCall, budgets.tool_call),
+            (Slot::Command, budgets.command),
+        ];
         Timeouts {
-            hooks: most(&[
-                budgets.select_context,
-                budgets.turn_complete,
-                budgets.preflight,
-            ]),
-            quick: most(&[
-                budgets.state,
-                budgets.usage,
-                budgets.model,
-                budgets.reset,
-                budgets.should_compress,
-            ]),
-            lifecycle: most(&[
-                budgets.create,
-                budgets.clone,
-                budgets.session,
-                budgets.pass_result,
-            ]),
-            tools: most(&[budgets.tool_call, budgets.command]),
+            own: own
+                .into_iter()
+                .fold(OwnTimeouts::default(), |all, (slot, budget)| {
+                    all.with(slot, budget)
+                }),
             ..Timeouts::default()
         }
     }

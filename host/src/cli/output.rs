@@ -49,17 +49,17 @@ fn ended_by_an_engine() -> u8 {
     error.exit.code()
 }
 
-/// Whether the result has been printed.
+/// Whether somebody prints the result, or has.
 static GIVEN: AtomicBool = AtomicBool::new(false);
 
-/// Says that the result has been printed: whatever stops the process now has no result to take its place.
-pub(super) fn result_is_given() {
-    GIVEN.store(true, Ordering::Release);
+/// Takes the right to print the one result, before it is printed: `false` if somebody else has it.
+pub(super) fn take_result() -> bool {
+    !GIVEN.swap(true, Ordering::AcqRel)
 }
 
 /// What is said when the process is told to stop before there is a result.
 pub(super) fn stopped() {
-    if GIVEN.load(Ordering::Acquire) {
+    if !take_result() {
         return;
     }
     let error = CliError::new(

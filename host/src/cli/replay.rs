@@ -183,9 +183,12 @@ impl Play<'_> {
                 return Ok(());
             };
             let engine = serde_json::Value::from(request.engine);
+            // Messages keep the blanks that they came with. Between tokens, the only place where JSON has line breaks,
+            // one blank is as good as another, and a request stays on its line.
+            let body = request.body.replace(['\n', '\r'], " ");
             let line = format!(
-                "{{\"file\":{file},\"conversation\":{conversation},\"engine\":{engine},\"request\":{},\"body\":{}}}\n",
-                request.request, request.body
+                "{{\"file\":{file},\"conversation\":{conversation},\"engine\":{engine},\"request\":{},\"body\":{body}}}\n",
+                request.request
             );
             out.write(line.as_bytes()).map_err(|error| {
                 failed = Some(error);

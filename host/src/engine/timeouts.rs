@@ -18,6 +18,31 @@ pub struct Timeouts {
     pub tools: Duration,
     /// What a call is given to come back in after it was told that it is cancelled.
     pub grace: Duration,
+    /// Budgets of single calls, which beat that of their kind.
+    pub own: OwnTimeouts,
+}
+
+/// Budgets of single calls, by the place of the slot in [`Slot::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnTimeouts([Option<Duration>; Slot::ALL.len()]);
+
+impl OwnTimeouts {
+    /// With a budget for this slot; zero means no limit.
+    #[must_use]
+    pub fn with(mut self, slot: Slot, budget: Duration) -> Self {
+        if let Some(own) = self.place(slot) {
+            self.0[own] = Some(budget);
+        }
+        self
+    }
+
+    fn get(&self, slot: Slot) -> Option<Duration> {
+        self.place(slot).and_then(|own| self.0[own])
+    }
+
+    fn place(&self, slot: Slot) -> Option<usize> {
+        Slot::ALL.iter().position(|one| *one == slot)
+    }
 }
 
 impl Default for Timeouts {
@@ -28,6 +53,7 @@ impl Default for Timeouts {
             lifecycle: Duration::from_secs(10),
             tools: Duration::from_secs(60),
             grace: Duration::from_secs(1),
+            own: OwnTimeouts::default(),
         }
     }
 }
@@ -36,7 +62,7 @@ impl Timeouts {
     /// The budget of a slot; `None` means no limit. `compress` and `idle` are given theirs by the caller.
     #[must_use]
     pub fn of(&self, slot: Slot) -> Option<Duration> {
-        let budget = match slot {
+        let kind = match slot {
             Slot::SelectContext | Slot::TurnComplete | Slot::Preflight => self.hooks,
             Slot::State
             | Slot::UpdateFromResponse
@@ -53,6 +79,7 @@ impl Timeouts {
             Slot::ToolCall | Slot::ToolSchemas | Slot::Command => self.tools,
             Slot::Compress | Slot::Idle => Duration::ZERO,
         };
+        let budget = self.own.get(slot).unwrap_or(kind);
         (!budget.is_zero()).then_some(budget)
     }
 }

@@ -105,7 +105,7 @@ fn text(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// `timestamp`: a number, or the ISO form that some recordings have.
-fn seconds(raw: &str) -> Option<f64> {
+pub(crate) fn seconds(raw: &str) -> Option<f64> {
     match string(raw) {
         Some(text) => text.parse().ok().or_else(|| super::clock::parse_iso(&text)),
         None => raw.parse().ok(),

@@ -5,6 +5,9 @@
 mod foreign;
 mod native;
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use rusqlite::Connection;
 use serde::Serialize;
 
@@ -60,7 +63,8 @@ impl Store {
     pub fn import(&self, bytes: &[u8], progress: Progress<'_>) -> Result<ImportReport, StoreError> {
         const DOING: &str = "import sessions";
         let failed = self.failed(DOING);
-        let candidates = in_order(read(bytes)?);
+        let mended = native_text(bytes);
+        let candidates = in_order(read(mended.as_deref().map_or(bytes, str::as_bytes))?);
         let total = u64::try_from(candidates.len()).unwrap_or(0);
         let mut report = ImportReport::default();
         for (done, candidate) in candidates.iter().enumerate() {
@@ -93,38 +97,51 @@ enum Outcome {
     Skipped(&'static str),
 }
 
+/// The text of a file of sessions by columns, where halves of characters are replaced as at every other border: what
+/// reads it would take a text with one for no text. `None` for other files, and for bytes that are no text.
+fn native_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(without_mark(bytes)).ok()?;
+    native::is_native(text.as_bytes()).then(|| hermes_message::replace_lone_surrogates(text))
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
 /// The sessions of a file, all of them usable.
 fn read(bytes: &[u8]) -> Result<Vec<Candidate<'_>>, StoreError> {
-    let content = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let content = without_mark(bytes);
     if native::is_native(content) {
         return native::read(content);
     }
     foreign::read(bytes)
 }
 
-/// Parents before their children, otherwise as in the file.
+/// Parents before their children, otherwise as in the file. In a ring of parents whichever comes last is detached.
 fn in_order(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
-    let mut waiting: Vec<Candidate<'_>> = candidates;
-    let mut out: Vec<Candidate<'_>> = Vec::with_capacity(waiting.len());
-    while !waiting.is_empty() {
-        let before = waiting.len();
-        let (ready, later): (Vec<_>, Vec<_>) = {
-            let ids: std::collections::HashSet<String> =
-                waiting.iter().map(|c| c.id.clone()).collect();
-            waiting.into_iter().partition(|c| {
-                c.parent
-                    .as_ref()
-                    .is_none_or(|parent| !ids.contains(parent) || *parent == c.id)
-            })
-        };
-        out.extend(ready);
-        waiting = later;
-        if waiting.len() == before {
-            // A ring of parents: whichever comes first is detached.
-            out.append(&mut waiting);
+    let places: HashMap<&str, usize> = candidates
+        .iter()
+        .enumerate()
+        .map(|(at, candidate)| (candidate.id.as_str(), at))
+        .collect();
+    let mut order = Vec::with_capacity(candidates.len());
+    let mut seen = vec![false; candidates.len()];
+    for at in 0..candidates.len() {
+        let mut line = Vec::new();
+        let mut next = Some(at);
+        while let Some(at) = next.filter(|at| !seen[*at]) {
+            seen[at] = true;
+            line.push(at);
+            let parent = candidates[at].parent.as_deref();
+            next = parent.and_then(|parent| places.get(parent).copied());
         }
+        order.extend(line.into_iter().rev());
     }
-    out
+    let mut candidates: Vec<Option<Candidate<'_>>> = candidates.into_iter().map(Some).collect();
+    order
+        .into_iter()
+        .filter_map(|at| candidates[at].take())
+        .collect()
 }
 
 fn write_one(tx: &Connection, candidate: &Candidate<'_>, now: f64) -> rusqlite::Result<Outcome> {
@@ -149,10 +166,7 @@ fn write_one(tx: &Connection, candidate: &Candidate<'_>, now: f64) -> rusqlite::
 }
 
 /// The value of a member that is text.
-pub(crate) fn text_of<'a>(
-    members: &[(std::borrow::Cow<'a, str>, &'a str)],
-    key: &str,
-) -> Option<String> {
+pub(crate) fn text_of<'a>(members: &[(Cow<'a, str>, &'a str)], key: &str) -> Option<String> {
     members
         .iter()
         .rev()

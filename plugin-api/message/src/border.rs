@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::json;
 
 /// The text with every lone `\ud8xx` or `\udcxx` escape replaced by `\ufffd`, which is as long.
-pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if memmem::find(text.as_bytes(), b"\\u").is_none() {
         return Cow::Borrowed(text);
     }

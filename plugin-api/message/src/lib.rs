@@ -33,7 +33,7 @@ pub mod redact;
 pub mod repair;
 pub mod sequence;
 
-pub use border::made_call_id;
+pub use border::{made_call_id, replace_lone_surrogates};
 pub use calls::{ToolCall, call_key};
 pub use content::{Content, Part, PartKind};
 pub use error::MessageError;

@@ -303,4 +303,11 @@ fn status_says_who_manages_the_context_while_an_engine_hangs() {
             && managed[0].contains("should_compress was given up"),
         "{said:?}"
     );
+    // The budget is this call's alone: a shorter one than its siblings' counts, too.
+    assert!(
+        format!("{}{}", said.out, said.err).contains("should_compress did not return within 0.1s")
+            || format!("{}{}", said.out, said.err)
+                .contains("should_compress did not return within 100ms"),
+        "{said:?}"
+    );
 }

@@ -161,6 +161,7 @@ impl Host {
                 lifecycle: budget,
                 tools: budget,
                 grace: GRACE,
+                ..Timeouts::default()
             },
         }
     }

@@ -1,6 +1,8 @@
 //! The report: its shape, its counts, and that the same input gives the same one.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use hermes_tests::Home;
 use serde_json::{Value, json};
@@ -214,4 +216,57 @@ fn a_real_vocabulary_can_count() {
         "{estimate} against {real}"
     );
     assert!((estimate - real).abs() > 0.0, "two ways to count");
+}
+
+/// What a session was taken back or archived is no part of the conversation that its export describes.
+#[test]
+fn an_exported_session_is_replayed_as_it_stands() {
+    let home = Home::new();
+    home.config("model:\n  provider: scripted\n");
+    let mut chat = home.command();
+    chat.arg("chat").stdin(Stdio::piped());
+    chat.stdout(Stdio::null());
+    let mut chat = chat.spawn().expect("hermes runs");
+    let mut typed = chat.stdin.take().expect("a pipe");
+    typed
+        .write_all(b"alpha\nbravo\ncharlie\n/rewind\ndelta\n")
+        .expect("typed");
+    drop(typed);
+    assert!(chat.wait().expect("it ends").success());
+    let (list, _) = home.json(&["sessions", "list"]);
+    let id = list[0]["id"].as_str().expect("an id").to_owned();
+    let exported = home.run(&["sessions", "export", &id]);
+    let talk = file(
+        &home,
+        "talk.jsonl",
+        &String::from_utf8_lossy(&exported.stdout),
+    );
+    assert!(String::from_utf8_lossy(&exported.stdout).contains("charlie"));
+    let requests = home.outside().join("requests.jsonl");
+    let asked = requests.to_str().expect("a path");
+    let (_, status) = home.json(&["replay", &talk, "--requests", asked]);
+    assert_eq!(status, 0);
+    let sent = fs::read_to_string(&requests).expect("requests");
+    assert_eq!(sent.lines().count(), 3, "{sent}");
+    assert!(
+        sent.contains("delta") && !sent.contains("charlie"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn a_request_stays_on_its_line_however_the_file_is_laid_out() {
+    let home = Home::new();
+    let messages = serde_json::to_string_pretty(&turns(3)).expect("json");
+    let talk = file(&home, "talk.json", &messages);
+    let requests = home.outside().join("requests.jsonl");
+    let asked = requests.to_str().expect("a path");
+    let (_, status) = home.json(&["replay", &talk, "--requests", asked]);
+    assert_eq!(status, 0);
+    let sent = fs::read_to_string(&requests).expect("requests");
+    assert_eq!(sent.lines().count(), 6, "two a turn");
+    for line in sent.lines() {
+        let request: Value = serde_json::from_str(line).expect("one request a line");
+        assert!(request["body"]["messages"].is_array(), "{line}");
+    }
 }

@@ -172,3 +172,66 @@ fn foreign_files_get_ids_and_are_imported_once() {
     );
     assert_clean(&store);
 }
+
+// case: 62
+#[test]
+fn a_half_character_in_a_session_file_costs_nothing_but_itself() {
+    let home = Home::new();
+    let store = home.open();
+    let file = br#"{"id":"s1","source":"cli","started_at":1.0,"title":"t\ud83d","messages":[{"role":"tool","tool_call_id":"c","content":"a long output \ud83d and the rest","timestamp":"1700000000.5"},{"role":"user","content":[{"type":"text","text":"look \udc97 here"},{"type":"image_url","image_url":{"url":"data:x"}}]}]}"#;
+    store.import(file, &mut |_, _, _| {}).unwrap();
+    let rows = store.messages("s1", false).unwrap();
+    assert_eq!(
+        rows[0].message.content().text(),
+        "a long output \u{fffd} and the rest"
+    );
+    assert_eq!(rows[0].timestamp, 1_700_000_000.5);
+    assert!(
+        rows[1].message.stored().contains("image_url")
+            && rows[1].message.stored().contains("look \u{fffd} here"),
+        "{}",
+        rows[1].message.stored()
+    );
+    let title = store.session("s1").unwrap().title;
+    assert_eq!(title.as_deref(), Some("t\u{fffd}"));
+}
+
+// case: 19
+#[test]
+fn a_bad_byte_in_the_first_line_of_a_session_file_is_refused_like_any_other() {
+    let home = Home::new();
+    let store = home.open();
+    let mut file =
+        br#"{"id":"s1","started_at":1.0,"messages":[{"role":"user","content":"caf"#.to_vec();
+    file.extend_from_slice(b"\xe9\"}]}\n{\"id\":\"s2\",\"started_at\":1.0,\"messages\":[]}\n");
+    let error = store.import(&file, &mut |_, _, _| {}).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Import { line: 1, .. }),
+        "{error}"
+    );
+    assert!(store.sessions(0).unwrap().is_empty());
+}
+
+#[test]
+fn children_may_stand_before_their_parents() {
+    let home = Home::new();
+    let store = home.open();
+    let lines: Vec<String> = (0..50)
+        .rev()
+        .map(|n| {
+            format!(
+                r#"{{"id":"s{n}","parent_session_id":"s{}","started_at":1.0,"messages":[]}}"#,
+                n - 1
+            )
+        })
+        .collect();
+    let report = store
+        .import(lines.join("\n").as_bytes(), &mut |_, _, _| {})
+        .unwrap();
+    assert_eq!(report.imported.len(), 50);
+    assert_eq!(report.detached, ["s0"], "its parent is in no file");
+    let ring = r#"{"id":"a","parent_session_id":"b","started_at":1.0,"messages":[]}
+{"id":"b","parent_session_id":"a","started_at":1.0,"messages":[]}"#;
+    let report = store.import(ring.as_bytes(), &mut |_, _, _| {}).unwrap();
+    assert_eq!((report.imported.len(), report.detached.len()), (2, 1));
+}

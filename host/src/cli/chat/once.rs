@@ -17,7 +17,8 @@ pub(super) fn answer(
 ) -> Result<Exit, CliError> {
     // In hand until everything is printed: a signal's thread waits for that.
     let mut held = desk.hold();
-    let Some(agent) = held.as_mut() else {
+    // Who was told to stop while the agent was being made asks nobody any more.
+    let Some(agent) = held.as_mut().filter(|_| !desk.is_leaving()) else {
         drop(held);
         desk.wait_for_the_end();
     };
@@ -27,12 +28,16 @@ pub(super) fn answer(
     printer.finish(&report);
     let status = agent.status();
     warnings.extend(report.warnings.iter().cloned());
+    if !output::take_result() {
+        // It took too long: the process is on its way out, and has said so.
+        drop(held);
+        desk.wait_for_the_end();
+    }
     let printed = if json {
         output::json(&object(&report, &status, &warnings))
     } else {
         Ok(())
     };
-    output::result_is_given();
     if !printer.is_closed() {
         say_how_it_ended(&report, json);
     }

@@ -34,15 +34,37 @@ impl RawColumns {
             // The text says it all; nothing else has to be fetched from the row.
             return Ok(raw);
         }
+        raw.read_others(row, first, out)?;
+        Ok(raw)
+    }
+
+    /// [`Self::read`] without trust in `stored_json`.
+    pub(crate) fn read_all(
+        row: &Row<'_>,
+        first: usize,
+        out: &mut String,
+    ) -> rusqlite::Result<Self> {
+        let mut raw = Self::default();
+        raw.texts[STORED] = append(row.get_ref(first + STORED)?, out);
+        raw.read_others(row, first, out)?;
+        Ok(raw)
+    }
+
+    fn read_others(
+        &mut self,
+        row: &Row<'_>,
+        first: usize,
+        out: &mut String,
+    ) -> rusqlite::Result<()> {
         for at in 0..STORED {
-            raw.texts[at] = append(row.get_ref(first + at)?, out);
+            self.texts[at] = append(row.get_ref(first + at)?, out);
         }
         let truthy = |at: usize| -> rusqlite::Result<bool> {
             Ok(matches!(row.get_ref(first + at)?, ValueRef::Integer(number) if number != 0))
         };
-        raw.observed = truthy(TEXTS)?;
-        raw.summary = truthy(TEXTS + 1)?;
-        Ok(raw)
+        self.observed = truthy(TEXTS)?;
+        self.summary = truthy(TEXTS + 1)?;
+        Ok(())
     }
 
     /// The columns; `text` is the one that [`Self::read`] appended to.

@@ -35,9 +35,8 @@ pub(crate) fn is_native(content: &[u8]) -> bool {
         .split(|byte| *byte == b'\n')
         .find(|line| !line.trim_ascii().is_empty())
         .unwrap_or_default();
-    let Ok(first) = std::str::from_utf8(first) else {
-        return false;
-    };
+    // What a bad byte stands in is a session all the same, to be refused as one.
+    let first = String::from_utf8_lossy(first);
     let first = first.trim();
     // A cut line has no members to look at, but still says at its start what it wanted to be.
     if first.starts_with(&format!("{{\"format\":\"{FORMAT}\"")) {
@@ -311,11 +310,8 @@ fn row_of<'a>(
         }
     }
     if !ours || *row.get("timestamp") == Cell::Null {
-        let own = match row.get("timestamp") {
-            Cell::Real(number) => Some(*number),
-            Cell::Integer(number) => i32::try_from(*number).ok().map(f64::from),
-            _ => None,
-        };
+        let said = message.iter().rev().find(|(name, _)| name == "timestamp");
+        let own = said.and_then(|(_, raw)| columns::seconds(raw));
         row.set("timestamp", Cell::Real(stamper.next(own)), known);
     }
     if *row.get("message_uid") == Cell::Null {

@@ -272,7 +272,7 @@ fn read_with_care(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
         _ => None,
     };
     let mut texts = String::new();
-    let columns = RawColumns::read(row, FIRST, &mut texts)?;
+    let columns = RawColumns::read_all(row, FIRST, &mut texts)?;
     let columns = columns.columns(&texts);
     let mut text = String::new();
     let message = original

@@ -45,6 +45,14 @@ pub fn read(bytes: &[u8]) -> Result<File, FormatError> {
     })
 }
 
+/// Whether the object is a session of a store: one of this host's exports, or one of the original's.
+fn is_session(text: &str, members: &[json::Member]) -> bool {
+    let has = |key: &str| members.iter().any(|member| member.key == key);
+    let format = members.iter().rev().find(|member| member.key == "format");
+    format.is_some_and(|member| member.value(text) == "\"hermes-session\"")
+        || (has("id") && has("started_at"))
+}
+
 /// The bytes as text of the same length: each byte that is no UTF-8 stands there as `?`. Only places
 /// are read from it; messages are read from the bytes themselves.
 fn mask(bytes: &[u8]) -> Cow<'_, str> {
@@ -150,11 +158,37 @@ impl Reader<'_> {
             return Err(self.fault(range.start, "the object has no \"messages\"", A_FILE));
         };
         let mut conversation = self.list(range.start + list.start..range.start + list.end)?;
+        if is_session(text, &members) {
+            self.keep_live(&mut conversation);
+        }
         conversation.tools = last("tools")
             .map(|m| m.value(text))
             .filter(|raw| *raw != "null")
             .map(|raw| border::replace_lone_surrogates(raw).into_owned());
         Ok(conversation)
+    }
+
+    /// A store's export has every row of the session: also those that a compaction archived or a user took back, which
+    /// are no part of the conversation any more.
+    fn keep_live(&self, conversation: &mut Conversation) {
+        let live: Vec<bool> = conversation
+            .places
+            .iter()
+            .map(|place| {
+                let row = &self.text[place.clone()];
+                let members = json::members(row).unwrap_or_default();
+                let active = members.iter().rev().find(|member| member.key == "active");
+                !active.is_some_and(|member| matches!(member.value(row), "0" | "false"))
+            })
+            .collect();
+        let mut of_places = live.iter();
+        conversation
+            .places
+            .retain(|_| of_places.next() == Some(&true));
+        let mut of_messages = live.iter();
+        conversation
+            .messages
+            .retain(|_| of_messages.next() == Some(&true));
     }
 
     /// A list of messages.

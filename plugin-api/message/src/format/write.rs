@@ -72,11 +72,16 @@ fn default_separator(file: &File, conversation: &Conversation) -> String {
     } else {
         "\n"
     };
-    match (file.container, conversation.places.as_slice()) {
-        (Container::Lines, _) => line_end.to_owned(),
-        (_, [first, second, ..]) => text(&file.source[first.end..second.start]).into_owned(),
-        _ => ", ".to_owned(),
+    if file.container == Container::Lines {
+        return line_end.to_owned();
     }
+    // Between two live rows of a session there may be others; those are no separator.
+    let between = conversation
+        .places
+        .windows(2)
+        .map(|two| text(&file.source[two[0].end..two[1].start]))
+        .find(|between| !between.contains('{'));
+    between.map_or_else(|| ", ".to_owned(), Cow::into_owned)
 }
 
 fn text(bytes: &[u8]) -> Cow<'_, str> {
