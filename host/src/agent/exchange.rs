@@ -240,18 +240,10 @@ fn slept(wait: Duration, running: &Running) -> bool {
 
 /// What a call must have used, where the provider does not say.
 fn estimated(request: &Request, reply: &Reply) -> Usage {
-    let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
-    let (prompt, completion) = (request.tokens, u64::from(reply.message.tokens()));
-    let total = prompt.saturating_add(completion);
-    Usage {
-        prompt_tokens: Some(signed(prompt)),
-        completion_tokens: Some(signed(completion)),
-        total_tokens: Some(signed(total)),
-        json: format!(
-            "{{\"prompt_tokens\":{prompt},\"completion_tokens\":{completion},\"total_tokens\":{total},\"estimated\":true}}"
-        ),
-        ..Usage::default()
-    }
+    let mut usage = Usage::counted(request.tokens, reply.message.tokens().into());
+    let end = usage.json.len() - 1;
+    usage.json.insert_str(end, ",\"estimated\":true");
+    usage
 }
 
 /// Whether the answer has reached its longest length.
